@@ -1,0 +1,96 @@
+"""The nouns of sgmon: frozen dataclasses, tuples only, standard library only.
+
+Unknown is ``None`` and its reason stands in a ``Missing``; zero is a measurement.
+Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch`` is the wall
+clock at 0); sizes are bytes; durations are seconds.
+"""
+
+from sgmon.model.gpu import Gpu, GpuProcess, GpuReading
+from sgmon.model.log import (
+    Bar,
+    LogError,
+    LogLine,
+    LogReading,
+    LogState,
+    Milestone,
+    QuietGap,
+    RankProgress,
+)
+from sgmon.model.port import Listener, PortReading
+from sgmon.model.procs import (
+    BlockedCall,
+    Compiler,
+    FdTarget,
+    Process,
+    ProcsReading,
+    Shards,
+    TcpPeer,
+)
+from sgmon.model.server import Candidate, Server, ServerArgs, ServerReading
+from sgmon.model.snapshot import (
+    KINDS,
+    ActivityClock,
+    Event,
+    Mark,
+    ProbeReading,
+    ProbeStatus,
+    Reading,
+    Series,
+    Snapshot,
+)
+from sgmon.model.stacks import Frame, StackClass, StackDump, StacksReading, Thread
+from sgmon.model.verdict import (
+    STATES,
+    Evidence,
+    Missing,
+    NextStep,
+    Verdict,
+    VerdictChange,
+)
+
+__all__ = [
+    "KINDS",
+    "STATES",
+    "ActivityClock",
+    "Bar",
+    "BlockedCall",
+    "Candidate",
+    "Compiler",
+    "Event",
+    "Evidence",
+    "FdTarget",
+    "Frame",
+    "Gpu",
+    "GpuProcess",
+    "GpuReading",
+    "Listener",
+    "LogError",
+    "LogLine",
+    "LogReading",
+    "LogState",
+    "Mark",
+    "Milestone",
+    "Missing",
+    "NextStep",
+    "PortReading",
+    "ProbeReading",
+    "ProbeStatus",
+    "Process",
+    "ProcsReading",
+    "QuietGap",
+    "RankProgress",
+    "Reading",
+    "Series",
+    "Server",
+    "ServerArgs",
+    "ServerReading",
+    "Shards",
+    "Snapshot",
+    "StackClass",
+    "StackDump",
+    "StacksReading",
+    "TcpPeer",
+    "Thread",
+    "Verdict",
+    "VerdictChange",
+]

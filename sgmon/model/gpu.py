@@ -1,0 +1,57 @@
+"""GPU readings. N/A is None, never 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model.verdict import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A holder of GPU memory as the driver lists it. used_bytes None: the driver does not tell."""
+
+    pid: int
+    used_bytes: int | None = None
+    rank: str = ""
+    name: str = ""
+    inferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU. used_bytes excludes the driver's reserve where the driver tells it (memory v2)."""
+
+    index: int
+    name: str = ""
+    uuid: str = ""
+    total_bytes: int | None = None
+    used_bytes: int | None = None
+    reserved_bytes: int | None = None
+    util_percent: int | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: int | None = None
+    sm_clock_mhz: int | None = None
+    pcie_rx_bytes_s: int | None = None
+    pcie_tx_bytes_s: int | None = None
+    throttle: tuple[str, ...] = ()
+    ecc_errors: int | None = None
+    mig: bool = False
+    processes: tuple[GpuProcess, ...] = ()
+    ranks: tuple[str, ...] = ()
+    ranks_inferred: bool = False
+    error: str = ""
+    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReading:
+    """All GPUs, or why there are none."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""
+    source: str = ""  # "NVML" | "simulated"
+    simulated: bool = False
+    unavailable: str = ""  # no NVML: why
+    remedy: str = ""

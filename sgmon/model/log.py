@@ -1,0 +1,133 @@
+"""The log: raw readings as the probe sees them, and what they fold to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model.server import ServerArgs
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """New text of the log file, not yet cut into lines (decoded, invalid bytes replaced, NULs kept).
+
+    change: "" | "missing" | "appeared" | "rotated" | "truncated" | "deleted" | "unreadable" | "skipped".
+    "skipped": the tail began late; ``offset`` bytes before it were not read.
+    """
+
+    path: str
+    identity: str = ""  # "device:inode"
+    offset: int = 0
+    text: str = ""
+    size: int | None = None
+    kind: str = "file"  # file | deleted | pipe | pty | socket | null
+    change: str = ""
+    writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any."""
+
+    number: int
+    text: str
+    rank: str = ""
+    t: float | None = None
+    level: str = ""  # "" | info | warning | error
+    kind: str = ""  # "" | milestone | bar | error | traceback | noise | access
+    milestone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A milestone seen in the log. name as in docs (load_begin, kv_alloc ...), phase likewise; t epoch or None."""
+
+    name: str
+    event: str
+    phase: str
+    line: int
+    rank: str = ""
+    t: float | None = None
+    seen_t: float | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankProgress:
+    """The last milestone of one rank."""
+
+    rank: str
+    milestone: str
+    line: int
+    phase: str = ""
+    t: float | None = None
+    seen_t: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A tqdm bar, its newest state. name: weights_progress, graph_progress ... done/total are counts."""
+
+    name: str
+    done: int
+    total: int
+    line: int
+    text: str = ""
+    rank: str = ""
+    seen_t: float | None = None
+    moved_t: float | None = None
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogError:
+    """The first cause that the log names. kind as in docs (oom_cuda, port_in_use ...)."""
+
+    kind: str
+    line: int
+    text: str
+    rank: str = ""
+    seen_t: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuietGap:
+    """Silence between two dated lines, in seconds."""
+
+    s: float
+    after_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """Everything that the log has told so far. Lines themselves are in the log index, not here."""
+
+    path: str = ""
+    kind: str = ""
+    change: str = ""
+    size: int | None = None
+    lines: int = 0
+    first_t: float | None = None
+    last_t: float | None = None
+    last_line: LogLine | None = None
+    last_byte_t: float | None = None  # when the file last grew (watch seconds)
+    last_activity_t: float | None = None  # same, our own probes' lines left out
+    version: str = ""
+    args: ServerArgs | None = None
+    phase: str = ""
+    last_milestone: Milestone | None = None
+    milestones: tuple[Milestone, ...] = ()
+    ranks: tuple[RankProgress, ...] = ()
+    bars: tuple[Bar, ...] = ()
+    error: LogError | None = None
+    ready_line: int | None = None
+    http_up_line: int | None = None
+    bind_error_line: int | None = None
+    dummy_health_line: int | None = None
+    sigterm_line: int | None = None
+    longest_gap: QuietGap | None = None
+    warnings: int = 0
+    errors: int = 0
+    noise: int = 0
+    note: str = ""

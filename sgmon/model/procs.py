@@ -1,0 +1,131 @@
+"""One reading of /proc for every process of the server's tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model.verdict import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class FdTarget:
+    """A descriptor and what it points at (readlink only; never opened)."""
+
+    fd: int
+    target: str
+    note: str = ""  # e.g. "ESTAB 127.0.0.1:43452 -> 127.0.0.1:52553", "LISTEN 0.0.0.0:20555", "lock file"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedCall:
+    """The system call the main thread sits in, from /proc/PID/syscall. name "" with number -1: in the kernel, no call (page fault)."""
+
+    number: int
+    name: str
+    fd: int | None = None
+    target: str = ""
+    timeout_ms: int | None = None  # poll/select; None: no time-out or not known
+
+
+@dataclass(frozen=True, slots=True)
+class TcpPeer:
+    """One TCP socket of a process (from /proc/PID/net/tcp{,6} by inode)."""
+
+    local: str
+    remote: str
+    state: str  # ESTAB, SYN_SENT, LISTEN, CLOSE_WAIT ...
+    retransmits: int = 0
+    rx_queue: int = 0
+    peer_pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A live descendant that compiles (ninja, nvcc, cicc, ptxas, cc1plus, g++ ...). CPU seconds so far."""
+
+    pid: int
+    name: str
+    what: str = ""
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """Weight files mapped now, from /proc/PID/maps; sizes in bytes."""
+
+    names: tuple[str, ...] = ()
+    mapped_bytes: int = 0
+    mount: str = ""
+    fstype: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of the tree at one time; counters are totals since its start.
+
+    role: launcher, scheduler, detokenizer, dp_controller, tokenizer, importing, resource_tracker,
+    compiler, weight_cache, other. rank: "TP0", "DP0 TP1", or "" where SGLang gives none.
+    An importing child whose rank is taken from its place in birth order has ``rank_inferred``.
+    cpu_s: on a CPU, all threads; wait_s: runnable but waiting for a CPU (schedstat).
+    A process that is gone stays in the reading once, with ``gone`` and what is known of its end.
+    """
+
+    pid: int
+    ppid: int
+    start_ticks: int
+    role: str
+    rank: str = ""
+    rank_inferred: bool = False
+    title: str = ""
+    comm: str = ""
+    state: str = "?"
+    threads: int | None = None
+    thread_states: tuple[tuple[str, int], ...] = ()
+    cpu_s: float | None = None
+    wait_s: float | None = None
+    tree_cpu_s: float | None = None  # live descendants only
+    tree_wait_s: float | None = None
+    rss_anon_bytes: int | None = None
+    rss_file_bytes: int | None = None
+    rss_shmem_bytes: int | None = None
+    read_bytes: int | None = None
+    rchar_bytes: int | None = None
+    write_bytes: int | None = None
+    majflt: int | None = None
+    wchan: str | None = None
+    call: BlockedCall | None = None
+    kernel_stack: tuple[str, ...] = ()
+    tracer_pid: int | None = None
+    frozen: bool = False
+    stdio: tuple[str | None, str | None, str | None] = (None, None, None)
+    same_log: bool | None = None
+    fds: tuple[FdTarget, ...] = ()
+    fd_count: int | None = None
+    nvidia_fds: tuple[int, ...] = ()
+    shards: Shards | None = None
+    tcp: tuple[TcpPeer, ...] = ()
+    compilers: tuple[Compiler, ...] = ()
+    ns_pid: int | None = None  # pid inside its own pid namespace
+    waits_for_lock: str = ""  # lock file it waits for (flock), or the file it polls
+    lock_holder: int | None = None
+    gone: bool = False
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    exit_source: str = ""
+    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcsReading:
+    """All processes of the tree; host counters that explain them."""
+
+    processes: tuple[Process, ...] = ()
+    uid: int | None = None
+    cpu_count: int | None = None
+    read_ahead_bytes: int | None = None
+    oom_kills: int | None = None  # of the server's cgroup, else of the host (vmstat)
+    model_bytes: int | None = None  # sum of *.safetensors in the model folder
+    model_shards: int | None = None
+    cgroup_frozen: bool = False
+    throttled: int | None = None  # cpu.stat nr_throttled
+    missing: tuple[Missing, ...] = ()

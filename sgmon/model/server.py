@@ -1,0 +1,85 @@
+"""The watched server: who it is, how it was started, where its log goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model.verdict import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class ServerArgs:
+    """The arguments that matter to a monitor. ``None`` means: not given, so SGLang's default holds."""
+
+    model_path: str = ""
+    served_name: str = ""
+    host: str = "127.0.0.1"
+    port: int = 30000
+    tp: int = 1
+    dp: int = 1
+    pp: int = 1
+    ep: int = 1
+    nnodes: int = 1
+    node_rank: int = 0
+    dp_attention: bool = False
+    dist_init_addr: str = ""
+    dist_timeout_s: float | None = None
+    base_gpu_id: int = 0
+    gpu_id_step: int = 1
+    load_format: str = "auto"
+    device: str = ""
+    skip_server_warmup: bool = False
+    disable_cuda_graph: bool = False
+    gated_launch_port: int | None = None
+    speculative_algorithm: str = ""
+    disaggregation_mode: str = ""
+    watchdog_timeout_s: float | None = None
+    ssl: bool = False
+    has_api_key: bool = False
+    wait_weights: bool = False
+    log_level: str = "info"
+    #: every argument as found, secrets masked: (name, value), for reports and diffs
+    raw: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One SGLang server seen in /proc. ``start_ticks`` (field 22 of stat) tells a reused pid from the old one."""
+
+    pid: int
+    start_ticks: int
+    started_epoch: float | None = None
+    argv: tuple[str, ...] = ()
+    args: ServerArgs = ServerArgs()
+    args_source: str = ""  # "command line" | "server_args line" | "retitled: not known yet"
+    version: str = ""
+    version_source: str = ""
+    site_packages: str = ""
+    log_path: str = ""
+    log_kind: str = ""  # file | deleted | pipe | pty | socket | null | none
+    log_source: str = ""  # "fd 1 and 2 of pid N" | "--log"
+    log_inner_path: str = ""  # as the server sees it, when --proc-root or a mount namespace differ
+    simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
+    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One server that could be watched; the picker lists them."""
+
+    pid: int
+    start_ticks: int
+    title: str
+    port: int | None = None
+    model: str = ""
+    started_epoch: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReading:
+    """What the target probe saw. ``server`` is None while there is none; ``looked_for`` says what was looked for."""
+
+    server: Server | None = None
+    candidates: tuple[Candidate, ...] = ()
+    looked_for: str = ""
+    gone_pid: int | None = None

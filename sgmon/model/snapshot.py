@@ -1,0 +1,125 @@
+"""Event: what comes in. Snapshot: everything known now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from sgmon.model.gpu import GpuReading
+from sgmon.model.log import LogReading, LogState
+from sgmon.model.port import PortReading
+from sgmon.model.procs import ProcsReading
+from sgmon.model.server import Candidate, Server, ServerReading
+from sgmon.model.stacks import StackDump, StacksReading
+from sgmon.model.verdict import Verdict, VerdictChange
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReading:
+    """A probe about itself: it has been in one call since ``in_flight_since_t`` (None: it answered), or its error."""
+
+    name: str
+    in_flight_since_t: float | None = None
+    error: str = ""
+    remedy: str = ""
+
+
+Reading = Union[ServerReading, ProcsReading, GpuReading, LogReading, PortReading, StacksReading, ProbeReading]
+
+#: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
+KINDS: dict[str, type] = {
+    "server": ServerReading,
+    "procs": ProcsReading,
+    "gpu": GpuReading,
+    "log": LogReading,
+    "port": PortReading,
+    "stacks": StacksReading,
+    "probe": ProbeReading,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A reading or a failure. t: watch seconds when it was taken; took_s: how long it took."""
+
+    t: float
+    kind: str
+    reading: Reading | None = None
+    took_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStatus:
+    """How a probe is doing; ages are computed from these and Snapshot.t."""
+
+    name: str
+    last_ok_t: float | None = None
+    took_s: float | None = None
+    in_flight_since_t: float | None = None
+    error: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One sign of life: which signal moved, how much (in words), when."""
+
+    signal: str
+    t: float
+    text: str
+    rate: float | None = None  # per second, in the signal's own unit
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityClock:
+    """Signs of life of one process (a rank, or the launcher), newest first; one mark per signal.
+
+    Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power.
+    ``cpu`` is kept apart: alone it proves nothing in a collective.
+    """
+
+    pid: int
+    rank: str
+    role: str
+    since_t: float
+    marks: tuple[Mark, ...] = ()
+    read_rate: float | None = None  # bytes/s over the last 10 s
+    rss_rate: float | None = None
+    cpu_percent: float | None = None  # on-CPU share over the last 10 s, 100 = one core
+    demand_percent: float | None = None  # on-CPU plus run-queue wait
+    tree_cpu_percent: float | None = None  # descendants
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A short history: (t, value); value None is a gap."""
+
+    name: str
+    points: tuple[tuple[float, float | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An immutable view of everything known at ``t``."""
+
+    t: float = 0.0
+    epoch: float = 0.0
+    server: Server | None = None
+    server_seen_t: float | None = None
+    candidates: tuple[Candidate, ...] = ()
+    looked_for: str = ""
+    restarts: int = 0
+    procs: ProcsReading = ProcsReading()
+    gpu: GpuReading = GpuReading()
+    log: LogState = LogState()
+    port: PortReading | None = None
+    port_changed_t: float | None = None
+    stacks: tuple[StackDump, ...] = ()
+    stacks_request: StacksReading | None = None
+    clocks: tuple[ActivityClock, ...] = ()
+    series: tuple[Series, ...] = ()
+    probes: tuple[ProbeStatus, ...] = ()
+    verdict: Verdict = Verdict(state="waiting", headline="starting to look")
+    verdicts: tuple[VerdictChange, ...] = ()
+    replay: str = ""  # "" when live, else what is replayed and where
+    dropped: int = 0

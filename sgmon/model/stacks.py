@@ -1,0 +1,67 @@
+"""Stacks: one dump, and many merged into classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model.verdict import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One Python (or native) frame. file is shortened to the package-relative path."""
+
+    function: str
+    file: str = ""
+    line: int | None = None
+    native: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread, innermost frame first. ``active`` is py-spy's guess and is not to be believed."""
+
+    tid: int | None
+    name: str = ""
+    active: bool = False
+    owns_gil: bool = False
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StackDump:
+    """One py-spy dump of one process, or why there is none. command: what was run, to copy."""
+
+    pid: int
+    rank: str
+    role: str
+    t: float
+    took_s: float | None = None
+    threads: tuple[Thread, ...] = ()
+    command: str = ""
+    error: str = ""
+    missing: tuple[Missing, ...] = ()
+    python: str = ""
+    native: bool = False
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StacksReading:
+    """The dumps of one request. why: "key d", "key D", "auto: suspect"."""
+
+    request: int
+    why: str
+    dumps: tuple[StackDump, ...] = ()
+    done: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StackClass:
+    """Ranks that stand in the same place, over all samples. frames innermost first."""
+
+    ranks: tuple[str, ...]
+    frames: tuple[Frame, ...]
+    moving: bool = False
+    odd: bool = False
+    note: str = ""

@@ -1,0 +1,73 @@
+"""What the diagnosis says, and what carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STATES = (
+    "waiting",
+    "progressing",
+    "slow",
+    "waiting-by-design",
+    "suspect",
+    "stalled",
+    "stopped",
+    "crashed",
+    "ready",
+    "unhealthy",
+    "unknown",
+    "unfinished",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A signal that could not be had: which, why, and what would give it."""
+
+    signal: str
+    why: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One fact that carries a verdict. ``signal`` names where it was read (log, proc, gpu, port ...)."""
+
+    signal: str
+    text: str
+    rank: str = ""
+    pid: int | None = None
+    value: float | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """What to do next: words, and a command to copy (may be empty)."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """State, headline in words, and the evidence. ``confidence`` is 0..1, a judgement, not a frequency."""
+
+    state: str
+    headline: str
+    phase: str = ""
+    since_t: float = 0.0
+    confidence: float = 0.0
+    rule: str = ""
+    odd_ranks: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    next: tuple[NextStep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictChange:
+    """One change of the verdict, kept so that the history can be shown."""
+
+    t: float
+    state: str
+    headline: str

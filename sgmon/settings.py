@@ -1,0 +1,24 @@
+"""What the command line decided; built once, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All choices of one watch. Empty or None means: find out."""
+
+    pid: int | None = None
+    port: int | None = None
+    log: str = ""
+    proc_root: str = "/proc"
+    interval_s: float = 1.0
+    auto_evidence: bool = True
+    watch_dirs: tuple[str, ...] = ()
+    gpu: bool = True
+    probe_http: bool = True
+    simulated_gpus: str = ""
+    ascii: bool = False
+    theme: str = ""
+    mouse: bool = True

@@ -1,0 +1,102 @@
+"""Foreign text made safe: escapes neutralised, secrets masked.
+
+Everything that another program wrote (log lines, process titles, stacks, paths) passes through
+``clean`` before it may reach a terminal, and through ``mask`` before it may reach a report.
+"""
+
+from __future__ import annotations
+
+import re
+
+MASK = "********"
+
+# CSI, OSC (ended by BEL or ST), DCS/SOS/PM/APC strings, and two-byte escapes, in 7 and 8 bit form.
+_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+# C0 and C1 controls, line separators, and the marks that reorder or hide text (bidi, zero width, BOM).
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+_SECRET_NAME = (
+    r"[\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|private[_-]?key|access[_-]?key)s?"
+    r"(?![\w.-])"
+)
+_SAFE_NAME = re.compile(
+    r"(?:max_?|num_?|n_?|total_|prefill_|chunked_|context_|input_|output_|new_|cached_|eos_|bos_|pad_|stop_|"
+    r"special_|draft_|per_)[\w]*tokens?$|tokens?$|[\w]*_tokens$|[\w]*token_id[s]?$",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"(?P<name>(?:--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
+    r"(?P<sep>\s*[=:]\s*|\s+(?=[^\s-]))"
+    r"(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s,;)}\]'\"&]+)",
+    re.IGNORECASE,
+)
+_SHAPES = re.compile(
+    r"\bhf_[A-Za-z0-9]{16,}"
+    r"|\bsk-[A-Za-z0-9_-]{16,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bgh[pousr]_[A-Za-z0-9]{20,}"
+    r"|\bglpat-[A-Za-z0-9_-]{16,}"
+    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
+)
+_BEARER = re.compile(
+    r"(?P<head>\b(?:authorization['\"]?\s*[:=]\s*['\"]?)?(?:bearer|basic)\s+)(?P<v>[^\s'\",]{6,})", re.I
+)
+_URL_PASSWORD = re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<v>[^\s/@'\"]+)(?=@)", re.I)
+_HINT = re.compile(
+    r"key|token|secret|passw|passphrase|credential|bearer|basic|://|hf_|sk-|AKIA|ASIA|gh[pousr]_|glpat|xox|eyJ|PRIVATE",
+    re.I,
+)
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """``text`` without escape sequences and control characters (tabs become spaces); cut at ``limit`` with a mark."""
+    if not text.isprintable():
+        if "\x1b" in text or any("\x80" <= c <= "\x9f" for c in text):
+            text = _ESCAPE.sub("", text)
+        text = _CONTROL.sub("\ufffd", text.expandtabs(8).replace("\n", " "))
+    elif _needs_care(text):
+        text = _CONTROL.sub("\ufffd", text)
+    if limit is not None and len(text) > limit:
+        return text[: max(0, limit - 1)] + "…"
+    return text
+
+
+def _needs_care(text: str) -> bool:
+    return not text.isascii() and _CONTROL.search(text) is not None
+
+
+def mask(text: str) -> str:
+    """``text`` with the values of secrets replaced: named ones (api_key=..., --token X, "password": ...), shaped
+    ones (hf_..., sk-..., AKIA..., JWT, PEM keys), Authorization headers and passwords in URLs."""
+    if not _HINT.search(text):
+        return text
+    text = _SHAPES.sub(MASK, text)
+    text = _URL_PASSWORD.sub(lambda m: m["head"] + MASK, text)
+    text = _BEARER.sub(lambda m: m["head"] + MASK, text)
+    return _NAMED.sub(_mask_named, text)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a flag or variable of this name holds a secret (max_total_tokens does not)."""
+    bare = name.strip("-'\"").lower()
+    return bool(re.fullmatch(_SECRET_NAME, bare, re.IGNORECASE)) and not _SAFE_NAME.fullmatch(bare)
+
+
+def _mask_named(match: re.Match[str]) -> str:
+    name = match["name"].strip("-'\"")
+    value = match["value"]
+    if not is_secret_name(name) or value.strip("'\"") in ("", "None", "null", "False", "True"):
+        return match[0]
+    if match["sep"].isspace() and not match["name"].startswith("--"):
+        return match[0]  # prose: "token ids", "secret sauce"
+    quote = value[0] if value[0] in "'\"" else ""
+    return f"{match['name']}{match['sep']}{quote}{MASK}{quote}"

@@ -1,0 +1,104 @@
+"""Numbers as people read them. Fixed vocabulary; every function is pure."""
+
+from __future__ import annotations
+
+GIB = 1024**3
+MIB = 1024**2
+KIB = 1024
+
+
+def size(count: float | None) -> str:
+    """Bytes in binary units, three significant digits: "512 B", "4.2 KiB", "76.1 GiB"; "?" when unknown."""
+    if count is None:
+        return "?"
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1000 or unit == "TiB":
+            if unit == "B":
+                return f"{value:.0f} B"
+            return f"{value:.1f} {unit}" if abs(value) < 100 else f"{value:.0f} {unit}"
+        value /= 1024
+    raise AssertionError("unreachable")
+
+
+def gib(count: float | None, digits: int = 1) -> str:
+    """Bytes as a bare number of GiB: "76.1"; "?" when unknown."""
+    return "?" if count is None else f"{count / GIB:.{digits}f}"
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """ "507 MiB/s"; "?" when unknown."""
+    return "?" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
+
+
+def duration(seconds: float | None) -> str:
+    """ "0.4s" below ten seconds, then "47s", "4m12s", "1h03m"; "?" when unknown."""
+    if seconds is None:
+        return "?"
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def age(seconds: float | None) -> str:
+    """An age in whole units: "3s", "2m05s"; "?" when unknown."""
+    if seconds is None:
+        return "?"
+    return f"{max(0, int(seconds))}s" if seconds < 60 else duration(int(seconds))
+
+
+def percent(value: float | None) -> str:
+    """ "97%"; "?" when unknown."""
+    return "?" if value is None else f"{value:.0f}%"
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 rank", "3 ranks"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def rank_list(ranks: tuple[str, ...] | list[str]) -> str:
+    """Ranks folded into runs: ("TP0", "TP1", "TP2", "TP5") -> "TP0-2,5". Mixed or named ranks stay spelled out."""
+    groups: dict[str, list[int]] = {}
+    order: list[str] = []
+    for rank in ranks:
+        stem = rank.rstrip("0123456789")
+        digits = rank[len(stem) :]
+        if not digits:
+            stem, number = rank, -1
+        else:
+            number = int(digits)
+        if stem not in groups:
+            groups[stem] = []
+            order.append(stem)
+        groups[stem].append(number)
+    parts: list[str] = []
+    for stem in order:
+        numbers = sorted(set(groups[stem]))
+        if numbers == [-1]:
+            parts.append(stem or "rank")
+            continue
+        parts.append(stem + ",".join(_runs([n for n in numbers if n >= 0])))
+    return " ".join(parts)
+
+
+def _runs(numbers: list[int]) -> list[str]:
+    runs: list[str] = []
+    start = previous = numbers[0]
+    for number in [*numbers[1:], None]:
+        if number is not None and number == previous + 1:
+            previous = number
+            continue
+        runs.append(str(start) if start == previous else f"{start}-{previous}")
+        if number is not None:
+            start = previous = number
+    return runs
