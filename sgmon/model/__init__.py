@@ -26,6 +26,7 @@ from sgmon.model.procs import (
     Shards,
     TcpPeer,
 )
+from sgmon.model.ras import RasCommunicator, RasRank, RasReading
 from sgmon.model.server import Candidate, Server, ServerArgs, ServerReading
 from sgmon.model.snapshot import (
     KINDS,
@@ -79,6 +80,9 @@ __all__ = [
     "ProcsReading",
     "QuietGap",
     "RankProgress",
+    "RasCommunicator",
+    "RasRank",
+    "RasReading",
     "Reading",
     "Series",
     "Server",

@@ -9,6 +9,7 @@ from sgmon.model.gpu import GpuReading
 from sgmon.model.log import LogReading, LogState
 from sgmon.model.port import PortReading
 from sgmon.model.procs import ProcsReading
+from sgmon.model.ras import RasReading
 from sgmon.model.server import Candidate, Server, ServerReading
 from sgmon.model.stacks import StackDump, StacksReading
 from sgmon.model.verdict import Verdict, VerdictChange
@@ -24,7 +25,16 @@ class ProbeReading:
     remedy: str = ""
 
 
-Reading = Union[ServerReading, ProcsReading, GpuReading, LogReading, PortReading, StacksReading, ProbeReading]
+Reading = Union[
+    ServerReading,
+    ProcsReading,
+    GpuReading,
+    LogReading,
+    PortReading,
+    StacksReading,
+    RasReading,
+    ProbeReading,
+]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
 KINDS: dict[str, type] = {
@@ -34,6 +44,7 @@ KINDS: dict[str, type] = {
     "log": LogReading,
     "port": PortReading,
     "stacks": StacksReading,
+    "ras": RasReading,
     "probe": ProbeReading,
 }
 
@@ -116,6 +127,7 @@ class Snapshot:
     port_changed_t: float | None = None
     stacks: tuple[StackDump, ...] = ()
     stacks_request: StacksReading | None = None
+    ras: RasReading | None = None
     clocks: tuple[ActivityClock, ...] = ()
     series: tuple[Series, ...] = ()
     probes: tuple[ProbeStatus, ...] = ()
