@@ -1,0 +1,167 @@
+"""A line of text in named styles: what panels are made of before any terminal is involved.
+
+A line is a tuple of (text, style) spans, so it can be compared, measured and tested as a value. Style names are
+words such as "ok", "warn", "bad" or "dim" ("bad+cursor" adds two); a stylesheet decides what they look like.
+Nothing here reads markup, so foreign text cannot become anything but text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+Span = tuple[str, str]
+Line = tuple[Span, ...]
+
+#: our own glyphs for terminals that have none; each is one cell wide on both sides
+ASCII_GLYPHS = str.maketrans(
+    {
+        "─": "-", "│": "|", "┃": "|", "┆": ":", "…": "~", "·": ".", "•": "*", "→": ">", "←": "<", "▸": ">", "▶": ">", "▷": ">",
+        "✓": "v", "✗": "x", "●": "*", "○": "o", "◐": "*", "◆": "*", "◇": "o", "■": "#", "⏸": "=", "↑": "^", "↓": "v",
+        "▼": "v", "▲": "^", "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "#", "▎": "#", "▏": "|", "░": ".",
+        "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "–": "-", "—": "-", "×": "x", "↵": "<",
+        "²": "2", "≈": "~", "°": " ",
+    }
+)  # fmt: skip
+
+
+def plain(line: Iterable[Span]) -> str:
+    """The text of a line without its styles."""
+    return "".join(text for text, _ in line)
+
+
+def width_of(line: Iterable[Span]) -> int:
+    """Terminal cells that a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def ascii_line(line: Line) -> Line:
+    """The line in ASCII: our glyphs have a counterpart, anything foreign becomes "?"."""
+    if all(text.isascii() for text, _ in line):
+        return line
+    return tuple((_ascii(text), style) for text, style in line)
+
+
+def _ascii(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.translate(ASCII_GLYPHS).encode("ascii", "replace").decode("ascii")
+
+
+def restyle(line: Line, style: str) -> Line:
+    """The line with ``style`` added to every span."""
+    return tuple((text, f"{own}+{style}" if own else style) for text, own in line)
+
+
+def crop(line: Line, width: int) -> Line:
+    """At most ``width`` cells; what was cut shows as an ellipsis."""
+    if width <= 0:
+        return ()
+    if width_of(line) <= width:
+        return line
+    out: list[Span] = []
+    room = width - 1
+    for text, style in line:
+        cells = cell_len(text)
+        if cells <= room:
+            out.append((text, style))
+            room -= cells
+            continue
+        out.append(((set_cell_size(text, room) if room else "") + "…", style))
+        return tuple(out)
+    return tuple(out)
+
+
+def cell(text: str, width: int, style: str = "", align: str = "left") -> Span:
+    """One table cell: ``text`` cut or padded to exactly ``width`` cells."""
+    cells = cell_len(text)
+    if cells > width:
+        cut = set_cell_size(text, max(0, width - 1)) + "…" if width > 0 else ""
+        return cut, style
+    gap = " " * (width - cells)
+    return (gap + text if align == "right" else text + gap), style
+
+
+def join_ends(left: Line, right: Line, width: int, fill: Span = (" ", "")) -> Line:
+    """``left`` and ``right`` at the two ends of ``width`` cells; ``right`` goes first when there is no room."""
+    right_width = width_of(right)
+    left_width = width_of(left)
+    if right and left_width + right_width + 1 > width:
+        room = width - right_width - 1
+        if room < min(left_width, width * 2 // 3):
+            return crop(left, width)
+        left = crop(left, room)
+        left_width = width_of(left)
+    gap = max(0, width - left_width - right_width)
+    return (*left, (fill[0] * gap, fill[1]), *right)
+
+
+def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
+    """The line over several rows, broken at spaces where possible; rows after the first are indented."""
+    if width_of(line) <= width or width < 8:
+        return [crop(line, width)]
+    rows: list[Line] = []
+    row: list[Span] = []
+    room = width
+    for text, style in line:
+        for word in _words(text):
+            cells = cell_len(word)
+            if cells > room and word.strip():
+                if cells > width - indent and room > width // 3:  # longer than a row: break it here
+                    while cell_len(word) > room:
+                        head = _head(word, room)
+                        row.append((head, style))
+                        word = word[len(head) :]
+                        rows.append(tuple(row))
+                        row, room = [(" " * indent, "")], width - indent
+                    cells = cell_len(word)
+                else:
+                    rows.append(tuple(row))
+                    row, room = [(" " * indent, "")], width - indent
+                    word = word.lstrip()
+                    cells = cell_len(word)
+                    while cells > room:
+                        head = _head(word, room)
+                        rows.append((*row, (head, style)))
+                        word = word[len(head) :]
+                        cells = cell_len(word)
+            if cells <= room:
+                row.append((word, style))
+                room -= cells
+    if row:
+        rows.append(tuple(row))
+    return rows
+
+
+def _head(text: str, cells: int) -> str:
+    used = 0
+    for index, char in enumerate(text):
+        used += cell_len(char)
+        if used > cells:
+            return text[: max(1, index)]
+    return text
+
+
+def _words(text: str) -> list[str]:
+    """Words, each with the space before it."""
+    words: list[str] = []
+    start = 0
+    for index in range(1, len(text)):
+        if text[index] == " " and text[index - 1] != " ":
+            words.append(text[start:index])
+            start = index
+    words.append(text[start:])
+    return words
+
+
+def gap_between(spans: Sequence[Span], gap: str = "  ") -> Line:
+    """The spans with a gap between each two; empty ones are left out."""
+    out: list[Span] = []
+    for span in spans:
+        if not span[0]:
+            continue
+        if out:
+            out.append((gap, ""))
+        out.append(span)
+    return tuple(out)

@@ -1,0 +1,179 @@
+"""The base of all panels: select from a snapshot, paint when it changed, fail alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+
+from sgmon.model import Snapshot
+from sgmon.text import clean
+from sgmon.units import age
+from widgets.line import Line, Span, crop, join_ends, width_of
+from widgets.painted import Painted
+
+View = TypeVar("View")
+
+
+class Panel(Painted, Generic[View], can_focus=True):
+    """A numbered panel: one title row, then rows.
+
+    A subclass gives ``select`` (pure: a small comparable value from a snapshot) and ``paint`` (pure: rows for a
+    width and a height). The base calls ``paint`` only when the view, the size or the selected row changed, not
+    at all while hidden, and shows an error in place of the rows when either raises.
+    """
+
+    NUMBER: ClassVar[str] = ""
+    TITLE: ClassVar[str] = ""
+    PROBE: ClassVar[str] = ""  # the probe that feeds this panel; its silence shows in the title
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = ()  # (key, word) for the footer while focused
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up one row", show=False, id="panel.up"),
+        Binding("down,j", "move(1)", "down one row", show=False, id="panel.down"),
+        Binding("g,home", "move(-9999)", "first row", show=False, id="panel.first"),
+        Binding("G,end", "move(9999)", "last row", show=False, id="panel.last"),
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.snapshot: Snapshot | None = None
+        self.view: View | None = None
+        self.failure: str = ""
+        self.top = 0  # rows scrolled away
+        self._painted: tuple[object, ...] = ()
+        self._late = ""
+
+    # what a subclass gives
+
+    def select(self, snapshot: Snapshot) -> View:
+        """What this panel needs to know: small and comparable."""
+        raise NotImplementedError
+
+    def paint(self, view: View, width: int, height: int) -> Sequence[Line]:
+        """The rows under the title. More than ``height`` may be returned; the panel scrolls them."""
+        raise NotImplementedError
+
+    def heading(self, view: View) -> Line:
+        """What stands in the title row after the name."""
+        return ()
+
+    def corner(self, view: View) -> Line:
+        """What stands at the right end of the title row."""
+        return ()
+
+    # what the screen calls
+
+    def receive(self, snapshot: Snapshot) -> None:
+        """A new snapshot. Nothing happens while the panel is hidden; it catches up when shown."""
+        self.snapshot = snapshot
+        if self.is_on_screen:
+            self.update_view()
+
+    @property
+    def is_on_screen(self) -> bool:
+        """Whether the panel has a place on the screen now."""
+        return self.display and self.size.width > 0 and self.size.height > 0
+
+    def update_view(self) -> None:
+        """Select and paint, if anything changed. The border where a panel's own errors stop."""
+        if self.snapshot is None:
+            return
+        try:
+            self.view = self.select(self.snapshot)
+            late = self.lateness(self.snapshot)
+            state = (self.view, self.size, self.top, self.has_focus, late, self.state_of_rows())
+            if state == self._painted:
+                return
+            self._painted, self._late, self.failure = state, late, ""
+            self.show_lines(self.compose_rows(self.view))
+        except Exception as error:
+            if os.environ.get("SGMON_STRICT_PANELS"):
+                raise
+            self.failure = f"{type(error).__name__}: {clean(str(error), 200)}"
+            self._painted = ()
+            self.show_lines(self.error_face())
+
+    def state_of_rows(self) -> object:
+        """More that decides what is painted, such as the selected row."""
+        return None
+
+    def compose_rows(self, view: View) -> list[Line]:
+        """Title and the visible rows."""
+        room = max(0, self.size.height - 1)
+        rows = list(self.paint(view, self.size.width, room))
+        self.top = max(0, min(self.top, len(rows) - room))
+        hidden = len(rows) - room - self.top
+        more = ((f" ▼ {hidden} more ", "info"),) if hidden > 0 else ()
+        return [self.title_row(view, more), *rows[self.top : self.top + room]]
+
+    def title_row(self, view: View | None, more: Line = ()) -> Line:
+        """ "─1 startup── heading ─────── corner─"; the focused one is marked by a glyph too."""
+        name: Span = (
+            f"{'▸' if self.has_focus else ' '}{self.NUMBER} {self.TITLE} ",
+            "title-focus" if self.has_focus else "title",
+        )
+        left: Line = (name, (" ", ""))
+        right: Line = more
+        if view is not None:
+            heading = self.heading(view)
+            left = (*left, *heading, (" ", "")) if heading else left
+            right = (*self.corner(view), *more)
+        if self._late:
+            right = (*right, (f" {self._late} ", "warn"))
+        width = self.size.width
+        if right and width_of(right) + 14 > width:
+            right = crop(right, max(0, width - 14))
+        return join_ends(left, right, width, ("─", "rule"))
+
+    def lateness(self, snapshot: Snapshot) -> str:
+        """ "no answer for 12s" when the probe behind this panel is silent."""
+        for probe in snapshot.probes:
+            if probe.name != self.PROBE:
+                continue
+            if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 3:
+                return f"{self.probe_label()} silent for {age(snapshot.t - probe.in_flight_since_t)}"
+            if probe.error:
+                return f"{self.probe_label()} failed: {clean(probe.error, 60)}"
+            if probe.last_ok_t is not None and snapshot.t - probe.last_ok_t > self.stale_after_s():
+                return f"as of {age(snapshot.t - probe.last_ok_t)} ago"
+        return ""
+
+    def probe_label(self) -> str:
+        """What the probe is called on screen."""
+        return self.PROBE
+
+    def stale_after_s(self) -> float:
+        """How old an answer may be before the title says so."""
+        return 5.0
+
+    def error_face(self) -> list[Line]:
+        """What shows when select or paint raised."""
+        return [
+            self.title_row(None),
+            (("this panel failed: ", "bad"), (self.failure, "")),
+            (("the rest goes on; a newer snapshot may bring it back", "dim"),),
+        ]
+
+    # keys and looks
+
+    def action_move(self, rows: int) -> None:
+        """Scroll by rows; a panel with a cursor moves that instead."""
+        self.top = max(0, self.top + rows)
+        self.update_view()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._painted = ()
+        self.update_view()
+
+    def on_show(self, event: events.Show) -> None:
+        self.update_view()
+
+    def on_focus(self, event: events.Focus) -> None:
+        self.update_view()
+
+    def on_blur(self, event: events.Blur) -> None:
+        self.update_view()
