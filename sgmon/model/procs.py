@@ -18,7 +18,10 @@ class FdTarget:
 
 @dataclass(frozen=True, slots=True)
 class BlockedCall:
-    """The system call the main thread sits in, from /proc/PID/syscall. name "" with number -1: in the kernel, no call (page fault)."""
+    """The system call the main thread sits in, from /proc/PID/syscall.
+
+    name "" with number -1: in the kernel without a call (a page fault).
+    """
 
     number: int
     name: str

@@ -99,6 +99,22 @@ class ActivityClock:
     cpu_percent: float | None = None  # on-CPU share over the last 10 s, 100 = one core
     demand_percent: float | None = None  # on-CPU plus run-queue wait
     tree_cpu_percent: float | None = None  # descendants
+    rchar_rate: float | None = None  # bytes/s over the last 10 s; a TCPStore poll shows as 3-4 KB/s
+    state: str = ""  # of the main thread, as last read
+    state_since_t: float | None = None
+    io_wait_share: float | None = None  # share of the last 10 s of samples in state D
+    first_t: float | None = None  # first seen
+    longest_quiet_s: float = 0.0  # longest silence that ended by itself
+    gone_t: float | None = None  # when it was first seen gone (or a zombie); its last facts stay here
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    exit_source: str = ""
+    oom_kills: int | None = None  # OOM kills counted since the watch began
+    load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
+    gpu_util_min: int | None = None  # over the last 10 s; None below five samples
+    gpu_util_max: int | None = None
+    gpu_power_min_w: float | None = None
+    gpu_power_max_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +151,4 @@ class Snapshot:
     verdicts: tuple[VerdictChange, ...] = ()
     replay: str = ""  # "" when live, else what is replayed and where
     dropped: int = 0
+    usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none

@@ -62,6 +62,8 @@ class Verdict:
     evidence: tuple[Evidence, ...] = ()
     missing: tuple[Missing, ...] = ()
     next: tuple[NextStep, ...] = ()
+    pending: str = ""  # a state that was found but has not held long enough to be shown
+    pending_t: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,55 @@
+# make demo: the dashboard on a simulated server.   make test: everything that must hold.
+# Both do all the set-up on a fresh machine. PYTHON may name another Python (3.10 or newer).
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+SCENARIO ?= stuck-rank
+
+.PHONY: demo test check real-server test-real bench screenshots lock clean
+
+demo: $(READY)
+	@$(BIN)/sgmon demo $(SCENARIO)
+
+test: $(READY) check
+	$(BIN)/pytest -q
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vermin --quiet --no-tips --target=3.10- --violations --eval-annotations --backport typing sgmon widgets tui_app
+
+# Against a real SGLang server on this machine's CPU: make real-server once (3.5 GB), then this.
+test-real: $(READY)
+	$(BIN)/pytest -q -m real tests/real
+
+real-server:
+	bash tests/real/install.sh
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+screenshots: $(READY)
+	$(BIN)/python screenshots/make.py
+
+lock: $(READY)
+	$(BIN)/pip install -q uv
+	$(BIN)/uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	    --no-header --no-annotate pyproject.toml --group dev -o requirements.lock -q
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	    echo "sgmon needs Python 3.10 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo not there)." >&2; \
+	    echo "Try: make $(firstword $(MAKECMDGOALS) demo) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	    echo "$(PYTHON) has no venv module: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --no-deps -e .
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache dist build

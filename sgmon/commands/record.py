@@ -1,0 +1,59 @@
+"""``sgmon record FILE``: keep everything, without a screen, also when the terminal is gone."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from sgmon import report
+from sgmon.commands import FAILED, exit_code
+from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.engine import Engine
+from sgmon.model import Snapshot
+from sgmon.record import Recorder
+from sgmon.source import LiveSource
+
+HELP = "record everything, without a screen"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_target_arguments(parser)
+    parser.add_argument("file", metavar="FILE", help="e.g. start.jsonl.gz")
+    parser.add_argument("--until-end", action="store_true", help="stop when ready or crashed")
+
+
+def run(args: argparse.Namespace) -> int:
+    path = Path(args.file)
+    try:
+        settings = settings_from(args)
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory: give a file, e.g. {path}/start.jsonl.gz")
+        source = LiveSource(settings)
+        recorder = Recorder(path, source.epoch, host=socket.gethostname())
+    except UsageError as err:
+        return say_usage(err)
+    except OSError as err:
+        return say_usage(UsageError(f"cannot write {path}: {err.strerror}"))
+    engine = Engine(source, recorder=recorder, auto_evidence=settings.auto_evidence)
+    last = engine.snapshot
+
+    def look(snapshot: Snapshot) -> None:
+        nonlocal last
+        last = snapshot
+        if args.until_end and snapshot.verdict.state in ("ready", "crashed"):
+            source.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: source.stop())
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may go; the recording stays
+    engine.subscribe(look)
+    engine.run_here()
+    recorder.close()
+    if engine.failure:
+        print(f"sgmon: {engine.failure}; recorded up to then in {path}", file=sys.stderr)
+        return FAILED
+    print(f"recorded in {path}; {report.progress_line(last)}", file=sys.stderr)
+    return exit_code(last.verdict.state)

@@ -1,0 +1,84 @@
+"""``sgmon status``: one look, one verdict, exit."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import msgspec
+
+from sgmon import report
+from sgmon.commands import exit_code
+from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
+from sgmon.engine import Engine
+from sgmon.model import Snapshot
+from sgmon.source import LiveSource
+from sgmon.target import TargetError, find
+
+HELP = "one look, one verdict, exit"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_target_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
+    parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (signs of life need time)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    try:
+        settings = settings_from(args)
+        watch_s = seconds("--seconds", args.seconds)
+        find(Path(settings.proc_root), settings)  # a wrong pid is said at once, in words
+    except UsageError as err:
+        return say_usage(err)
+    except TargetError as err:
+        return say_no_server(err)
+    snapshot = look(Engine(LiveSource(settings), auto_evidence=False), watch_s)
+    if args.json:
+        sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
+    else:
+        print("\n".join(report.as_text(snapshot)))
+    return exit_code(snapshot.verdict.state)
+
+
+def say_no_server(err: TargetError) -> int:
+    print(f"sgmon: {err}", file=sys.stderr)
+    return exit_code("waiting")
+
+
+def look(engine: Engine, watch_s: float) -> Snapshot:
+    """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least."""
+    seen = engine.snapshot
+
+    def enough(snapshot: Snapshot) -> None:
+        nonlocal seen
+        seen = snapshot
+        if snapshot.t >= watch_s and (complete(snapshot) or snapshot.t >= watch_s + GRACE_S):
+            engine.source.stop()
+
+    engine.subscribe(enough)
+    engine.run_here()
+    engine.stop()
+    return seen
+
+
+GRACE_S = 1.5
+
+
+def complete(snapshot: Snapshot) -> bool:
+    """Whether one look has seen what there is to see."""
+    if not snapshot.looked_for and snapshot.server is None:
+        return False
+    if snapshot.server is None:
+        return True
+    log_seen = (
+        snapshot.log.size is not None
+        or snapshot.server.log_kind not in ("file", "deleted")
+        or any(status.name == "log" for status in snapshot.probes)
+    )
+    gpu_seen = bool(snapshot.gpu.gpus or snapshot.gpu.unavailable) or not any(
+        status.name == "gpu" for status in snapshot.probes
+    )
+    return bool(snapshot.procs.processes) and snapshot.port is not None and log_seen and gpu_seen

@@ -1,0 +1,105 @@
+"""What status, wait, record and the dashboard share: the arguments that choose a server, and Settings from them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from sgmon.commands import USAGE
+from sgmon.settings import Settings
+
+
+class UsageError(Exception):
+    """Wrong usage: one sentence, and what to try."""
+
+
+def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which server (default: the newest on this machine)")
+    group.add_argument("--pid", metavar="N", help="any process of the server")
+    group.add_argument("--port", metavar="N", help="the server that was started with this HTTP port")
+    group.add_argument("--log", metavar="FILE", default="", help="read this log instead of fd 1 and 2")
+    group.add_argument("--proc-root", metavar="DIR", default="/proc", help="another /proc (a container's)")
+    group.add_argument("--interval", metavar="S", default="1", help="seconds between readings of /proc (default 1)")
+    group.add_argument(
+        "--no-auto-evidence", action="store_true", help="take no stacks by itself at the first suspicion"
+    )
+    group.add_argument("--no-gpu", action="store_true", help="do not load NVML")
+    group.add_argument("--no-http", action="store_true", help="look at the port in /proc only")
+
+
+def settings_from(args: argparse.Namespace) -> Settings:
+    """Settings from parsed arguments. Raises ``UsageError`` with words."""
+    root = Path(args.proc_root)
+    if not (root / "stat").exists() and not any(root.glob("[0-9]*")):
+        if sys.platform != "linux":
+            raise UsageError(
+                f"no {root} here ({sys.platform}): sgmon reads Linux's /proc. Run it on the server's host, "
+                "or read a log with: sgmon log FILE"
+            )
+        raise UsageError(f"{root} is no /proc: it has no processes. Try without --proc-root")
+    if args.log:
+        _check_log(args.log)
+    return Settings(
+        pid=_number("--pid", args.pid, 1, 2**22),
+        port=_number("--port", args.port, 1, 65535),
+        log=str(Path(args.log).absolute()) if args.log else "",
+        proc_root=str(root),
+        interval_s=_seconds("--interval", args.interval, 0.2, 60.0),
+        auto_evidence=not args.no_auto_evidence,
+        gpu=not args.no_gpu,
+        probe_http=not args.no_http,
+    )
+
+
+def say_usage(error: UsageError) -> int:
+    print(f"sgmon: {error}", file=sys.stderr)
+    return USAGE
+
+
+def seconds(name: str, text: str) -> float:
+    """A duration such as 90, 90s, 30m, 2h in seconds."""
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    factor = units.get(text[-1:].lower(), 0.0)
+    try:
+        value = float(text[:-1]) * factor if factor else float(text)
+    except ValueError:
+        raise UsageError(f"{name} {text!r} is no duration: try 90, 90s, 30m or 2h") from None
+    if not 0 <= value < 1e8:
+        raise UsageError(f"{name} {text!r} is out of range: try 90, 90s, 30m or 2h")
+    return value
+
+
+def _check_log(path: str) -> None:
+    if not os.path.exists(path):
+        raise UsageError(f"no log {path}: check the path, or leave --log away to use the server's own fd 1 and 2")
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a directory: --log wants the log file itself")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"cannot read {path} (permission denied): try as the server's user, or with sudo")
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            head = file.read(8192)
+        text = head.replace(b"\0", b"")
+        if head[:2] == b"\x1f\x8b" or (head and len(text) < len(head) * 0.7 and b"\n" not in head[:4096]):
+            raise UsageError(f"{path} is binary, not a text log: to read a finished log, also .gz, use: sgmon log")
+
+
+def _number(name: str, text: str | None, low: int, high: int) -> int | None:
+    if text is None:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        raise UsageError(f"{name} {text!r} is no number: try {name} {30000 if name == '--port' else 4711}") from None
+    if not low <= value <= high:
+        raise UsageError(f"{name} {value} is out of range ({low} to {high})")
+    return value
+
+
+def _seconds(name: str, text: str, low: float, high: float) -> float:
+    value = seconds(name, text)
+    if not low <= value <= high:
+        raise UsageError(f"{name} {text} is out of range ({low:g} to {high:g} seconds)")
+    return value

@@ -1,0 +1,185 @@
+"""The recording: one JSON object a line, gzipped, flushed each second.
+
+A versioned header first, then events. A reading equal to the last of its kind is written as "same".
+Unknown kinds and fields are skipped on load, missing ones take their defaults, so that old and new
+files both open. A torn last line (the recorder was killed) is no error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from sgmon import __version__
+from sgmon.model import KINDS, Event, Reading
+
+FORMAT = 1
+FLUSH_S = 1.0
+
+
+class RecordingError(Exception):
+    """A recording that cannot be opened: words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """First line of a recording. epoch: wall clock at t = 0."""
+
+    sgmon_recording: int = FORMAT
+    sgmon: str = __version__
+    epoch: float = 0.0
+    host: str = ""
+    note: str = ""
+
+
+class Encoder:
+    """Event -> line. Keeps the last reading of each kind to write "same" instead of it again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, bytes] = {}
+
+    def encode(self, event: Event) -> bytes | None:
+        """The line without its newline; None for what is not recorded (ticks)."""
+        if event.reading is None or event.kind not in KINDS:
+            return None
+        body = msgspec.json.encode(event.reading)
+        head: dict[str, Any] = {"t": round(event.t, 3), "k": event.kind}
+        if event.took_s is not None:
+            head["took"] = round(event.took_s, 4)
+        if event.kind != "log" and self._last.get(event.kind) == body:
+            head["same"] = 1
+        else:
+            self._last[event.kind] = body
+            head["r"] = msgspec.Raw(body)
+        return msgspec.json.encode(head)
+
+
+class Decoder:
+    """Line -> event. Returns None for a line that this version does not know."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Reading] = {}
+
+    def decode(self, line: bytes) -> Event | None:
+        head = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        kind = msgspec.json.decode(head["k"], type=str)
+        reading_type = KINDS.get(kind)
+        if reading_type is None:
+            return None
+        if "r" in head:
+            reading: Reading = msgspec.json.decode(head["r"], type=reading_type)
+            self._last[kind] = reading
+        elif kind in self._last:
+            reading = self._last[kind]
+        else:
+            return None
+        took = msgspec.json.decode(head["took"], type=float) if "took" in head else None
+        return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took)
+
+
+class Recorder:
+    """Writes events to a file. ``write`` flushes when a second of event time has passed."""
+
+    def __init__(self, path: Path, epoch: float, *, host: str = "", note: str = "") -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._raw = open(path, "wb")
+        packed = path.suffix == ".gz"
+        self._file: IO[bytes] = (
+            gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=5, filename="") if packed else self._raw
+        )
+        self._encoder = Encoder()
+        self._flushed_t = 0.0
+        self._file.write(msgspec.json.encode(Header(epoch=epoch, host=host, note=note)) + b"\n")
+
+    def write(self, event: Event) -> None:
+        line = self._encoder.encode(event)
+        if line is not None:
+            self._file.write(line + b"\n")
+        if event.t - self._flushed_t >= FLUSH_S:
+            self._flushed_t = event.t
+            self.flush()
+
+    def flush(self) -> None:
+        self._file.flush()
+        self._raw.flush()
+
+    def close(self) -> None:
+        self._file.close()
+        self._raw.close()
+
+
+def read_header(path: Path) -> Header:
+    """The header alone. Raises ``RecordingError`` with words when this is no recording."""
+    for line in _lines(path):
+        return _header(path, line)
+    raise RecordingError(f"{path} is empty: not a recording")
+
+
+def read(path: Path) -> tuple[Header, Iterator[Event]]:
+    """Header and events of a recording, in file order; a torn or foreign line at the end is left out."""
+    lines = _lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise RecordingError(f"{path} is empty: not a recording")
+    return _header(path, first), _events(lines)
+
+
+def _events(lines: Iterator[bytes]) -> Iterator[Event]:
+    decoder = Decoder()
+    for line in lines:
+        try:
+            event = decoder.decode(line)
+        except (msgspec.MsgspecError, KeyError):
+            continue  # a torn line, or one of a newer version whose types changed
+        if event is not None:
+            yield event
+
+
+def _header(path: Path, line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except msgspec.MsgspecError as err:
+        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)") from err
+    if b"sgmon_recording" not in line:
+        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)")
+    return header
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        raw = open(path, "rb")
+    except OSError as err:
+        raise RecordingError(f"cannot open {path}: {err.strerror}") from err
+    with raw:
+        start = raw.read(2)
+        raw.seek(0)
+        chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(1 << 18), b"")
+        rest = b""
+        for chunk in chunks:
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from (line for line in whole if line)
+        if rest:
+            yield rest
+
+
+def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
+    """Decompress as far as the bytes go: a killed recorder leaves no gzip trailer."""
+    unpack = zlib.decompressobj(wbits=31)
+    while block := raw.read(1 << 16):
+        try:
+            yield unpack.decompress(block)
+        except zlib.error:
+            return
+        if unpack.eof:
+            rest = unpack.unused_data
+            unpack = zlib.decompressobj(wbits=31)
+            if rest:
+                yield unpack.decompress(rest)

@@ -1,0 +1,201 @@
+"""Where events come from: live probes, or a recording. Both are iterators of ``Event``."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from sgmon import record
+from sgmon.model import Event, Process, ProcsReading, ServerReading
+from sgmon.probes.base import Clock, Probe, ProbeThread, Watched
+from sgmon.settings import Settings
+
+TICK_S = 0.25
+QUEUE_SIZE = 512
+
+
+class Source(Protocol):
+    """An iterator of events that can be stopped and asked for stacks."""
+
+    epoch: float
+    replay: str
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def stop(self) -> None: ...
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None: ...
+
+    def choose(self, pid: int) -> None: ...
+
+
+class LiveSource:
+    """Runs the probes, each in its own thread, and yields what they say; a tick at least each 250 ms."""
+
+    replay = ""
+
+    def __init__(
+        self, settings: Settings, probes: Callable[[Watched, LiveSource], list[Probe]] | None = None
+    ) -> None:
+        self.clock = Clock()
+        self.epoch = self.clock.epoch
+        self.watched = Watched(settings, self.clock)
+        self.processes: tuple[Process, ...] = ()
+        self.dropped = 0
+        self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
+        self._stop = threading.Event()
+        made = (probes or live_probes)(self.watched, self)
+        self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
+        self._hung: set[str] = set()
+
+    def __iter__(self) -> Iterator[Event]:
+        for thread in self._threads:
+            thread.start()
+        ticked = -TICK_S
+        while not self._stop.is_set():
+            now = self.clock.now()
+            if now - ticked >= TICK_S:
+                ticked = now
+                yield from self._tick(now)
+            try:
+                event = self._queue.get(timeout=max(0.01, TICK_S - (now - ticked)))
+            except queue.Empty:
+                continue
+            self._notice(event)
+            yield event
+
+    def stop(self) -> None:
+        """Asks every probe to end. Threads stuck in a call are daemons and are left behind."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.wake()
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+        for thread in self._threads:
+            request = getattr(thread.probe, "request", None)
+            if thread.probe.kind == "stacks" and request is not None:
+                request(pids, samples=samples, native=native, why=why)
+                thread.wake()
+
+    def choose(self, pid: int) -> None:
+        """Watch the server of this pid from now on (the picker)."""
+        self.watched.settings = replace(self.watched.settings, pid=pid)
+        self.wake("server")
+
+    def wake(self, *kinds: str) -> None:
+        for thread in self._threads:
+            if not kinds or thread.probe.kind in kinds:
+                thread.wake()
+
+    def _tick(self, now: float) -> Iterator[Event]:
+        for thread in self._threads:
+            reading = thread.hung(now)
+            if reading is not None:
+                self._hung.add(reading.name)
+                yield Event(now, "probe", reading)
+        yield Event(now, "tick")
+
+    def _emit(self, event: Event) -> None:
+        """Called by probe threads. Log text is never dropped: its thread waits. Others are, and counted."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(event, timeout=0.5)
+                return
+            except queue.Full:
+                if event.kind != "log":
+                    self.dropped += 1
+                    return
+
+    def _notice(self, event: Event) -> None:
+        reading = event.reading
+        if isinstance(reading, ProcsReading):
+            self.processes = reading.processes
+        elif isinstance(reading, ServerReading) and reading.server is not None:
+            before = self.watched.server
+            self.watched.server = reading.server
+            if before is None or before.pid != reading.server.pid:
+                self.wake("procs", "log", "port", "gpu")
+
+
+def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
+    """All probes of a live watch. Imported here: a replay needs none of them."""
+    from sgmon.probes.gpu import GpuProbe
+    from sgmon.probes.logtail import LogProbe
+    from sgmon.probes.port import PortProbe
+    from sgmon.probes.procs import ProcsProbe
+    from sgmon.probes.pyspy import StackProbe
+    from sgmon.probes.server import ServerProbe
+
+    probes: list[Probe] = [
+        ServerProbe(watched),
+        ProcsProbe(watched),
+        LogProbe(watched),
+        PortProbe(watched),
+        StackProbe(watched, lambda: source.processes),
+    ]
+    if watched.settings.gpu:
+        probes.append(GpuProbe(watched))
+    return probes
+
+
+class ReplaySource:
+    """A recording played back: the same events by the same path, with ticks made anew.
+
+    speed 0 plays as fast as it can be read. ``pause``, ``faster``, ``seek`` act from another thread.
+    """
+
+    def __init__(self, path: Path, speed: float = 1.0) -> None:
+        header, events = record.read(path)
+        self.epoch = header.epoch
+        self.replay = path.name
+        self.speed = speed
+        self.paused = threading.Event()
+        self._events = events
+        self._stop = threading.Event()
+        self._skip_to_t = -1.0
+
+    def __iter__(self) -> Iterator[Event]:
+        ticked = 0.0
+        previous_t = 0.0
+        for event in self._events:
+            while event.t - ticked >= TICK_S:
+                ticked += TICK_S
+                yield Event(ticked, "tick")
+                if not self._wait(TICK_S, ticked):
+                    return
+            if event.t > previous_t and not self._wait(0.0, event.t):
+                return
+            previous_t = max(previous_t, event.t)
+            yield event
+        yield Event(previous_t, "tick")
+
+    def stop(self) -> None:
+        self._stop.set()
+        self.paused.clear()
+
+    def seek(self, t: float) -> None:
+        """Play without waiting up to ``t`` (forward only)."""
+        self._skip_to_t = t
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+        """A recording cannot be asked."""
+
+    def choose(self, pid: int) -> None:
+        """A recording holds one server."""
+
+    def _wait(self, seconds: float, t: float) -> bool:
+        while self.paused.is_set() and not self._stop.is_set():
+            self._stop.wait(0.1)
+        if self.speed > 0 and t > self._skip_to_t and seconds > 0:
+            self._stop.wait(seconds / self.speed)
+        return not self._stop.is_set()
+
+
+def now() -> float:
+    """Wall clock, for commands that print it."""
+    return time.time()

@@ -1,0 +1,179 @@
+"""Events in, snapshots out. Deterministic: nothing here looks at a clock or does I/O."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sgmon.diagnosis.activity import ActivityTracker
+from sgmon.diagnosis.verdict import diagnose
+from sgmon.gpu_ranks import assign
+from sgmon.log.fold import LogFold
+from sgmon.model import (
+    Event,
+    GpuReading,
+    LogReading,
+    LogState,
+    PortReading,
+    ProbeReading,
+    ProbeStatus,
+    ProcsReading,
+    Series,
+    Server,
+    ServerReading,
+    Snapshot,
+    StackDump,
+    StacksReading,
+    VerdictChange,
+)
+
+SERIES_POINTS = 300
+SERIES_STEP_S = 0.9
+KEPT_STACKS = 96
+KEPT_VERDICTS = 64
+#: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
+_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks"})
+
+
+class Store:
+    """Holds the snapshot and what is needed to make the next one. ``step`` is the only way in."""
+
+    def __init__(self, epoch: float, *, replay: str = "") -> None:
+        self.snapshot = Snapshot(epoch=epoch, replay=replay)
+        self._fold = LogFold()
+        self._activity = ActivityTracker()
+
+    def step(self, event: Event) -> Snapshot:
+        """Fold one event in. An event out of order keeps the newer time (probes run side by side)."""
+        old = self.snapshot
+        new = replace(old, t=max(old.t, event.t))
+        reading = event.reading
+        if isinstance(reading, ServerReading):
+            new = self._server(new, reading)
+        elif isinstance(reading, ProcsReading):
+            new = _with_ranks(replace(new, procs=reading))
+        elif isinstance(reading, GpuReading):
+            new = _with_series(_with_ranks(replace(new, gpu=reading)), event.t)
+        elif isinstance(reading, LogReading):
+            self._fold.feed(reading, event.t)
+            new = self._with_log(new)
+        elif isinstance(reading, PortReading):
+            new = _with_port(new, reading, event.t)
+        elif isinstance(reading, StacksReading):
+            new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
+        new = replace(new, probes=_probe_status(new.probes, event))
+        new = replace(new, clocks=self._activity.observe(event, new))
+        if event.kind in _JUDGED:
+            new = _judge(new)
+        self.snapshot = new
+        return new
+
+    def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
+        new = replace(new, candidates=reading.candidates, looked_for=reading.looked_for)
+        server = reading.server
+        if server is None:
+            return new  # the last server stays in view: its end is what people want to see
+        if new.server is not None and _same(new.server, server):
+            return replace(new, server=_keep_args(new.server, server))
+        if new.server is not None:
+            self._fold = LogFold()
+            self._activity = ActivityTracker()
+            new = Snapshot(
+                t=new.t,
+                epoch=new.epoch,
+                candidates=new.candidates,
+                looked_for=new.looked_for,
+                restarts=new.restarts + 1,
+                gpu=new.gpu,
+                series=new.series,
+                probes=new.probes,
+                verdict=new.verdict,
+                verdicts=new.verdicts,
+                replay=new.replay,
+                dropped=new.dropped,
+            )
+        return replace(new, server=server, server_seen_t=new.t)
+
+    def _with_log(self, new: Snapshot) -> Snapshot:
+        log: LogState = self._fold.state()
+        if log is new.log:
+            return new
+        new = replace(new, log=log)
+        server = new.server
+        if server is not None and log.args is not None and server.args_source.startswith("retitled"):
+            server = replace(server, args=log.args, args_source="server_args line of the log")
+            new = replace(new, server=server)
+        return new
+
+
+def _same(old: Server, new: Server) -> bool:
+    return old.pid == new.pid and old.start_ticks == new.start_ticks
+
+
+def _keep_args(old: Server, new: Server) -> Server:
+    """What the log told of a retitled server stays known."""
+    if new.args_source.startswith("retitled") and not old.args_source.startswith("retitled"):
+        return replace(new, args=old.args, args_source=old.args_source)
+    return old if old == new else new
+
+
+def _with_ranks(new: Snapshot) -> Snapshot:
+    if new.server is None or not new.gpu.gpus:
+        return new
+    gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args)
+    return new if gpus == new.gpu.gpus else replace(new, gpu=replace(new.gpu, gpus=gpus))
+
+
+def _with_series(new: Snapshot, t: float) -> Snapshot:
+    series = {s.name: s for s in new.series}
+    for gpu in new.gpu.gpus:
+        values = {"used": gpu.used_bytes, "util": gpu.util_percent, "power": gpu.power_w}
+        for what, value in values.items():
+            name = f"gpu{gpu.index}.{what}"
+            points = series[name].points if name in series else ()
+            if points and t - points[-1][0] < SERIES_STEP_S:
+                continue
+            point = (round(t, 2), None if value is None else float(value))
+            series[name] = Series(name, (*points[-SERIES_POINTS + 1 :], point))
+    return replace(new, series=tuple(series.values()))
+
+
+def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:
+    old = new.port
+    changed = old is None or (old.answer, old.status, old.port) != (
+        reading.answer,
+        reading.status,
+        reading.port,
+    )
+    return replace(new, port=reading, port_changed_t=t if changed else new.port_changed_t)
+
+
+def _keep_stacks(old: tuple[StackDump, ...], reading: StacksReading) -> tuple[StackDump, ...]:
+    fresh = tuple(dump for dump in reading.dumps if dump not in old)
+    return (*old, *fresh)[-KEPT_STACKS:]
+
+
+def _probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:
+    if event.kind == "tick" or event.reading is None:
+        return old
+    known = {status.name: status for status in old}
+    if isinstance(event.reading, ProbeReading):
+        said = event.reading
+        before = known.get(said.name, ProbeStatus(said.name))
+        known[said.name] = replace(
+            before, in_flight_since_t=said.in_flight_since_t, error=said.error, remedy=said.remedy
+        )
+    else:
+        known[event.kind] = ProbeStatus(event.kind, last_ok_t=event.t, took_s=event.took_s)
+    return tuple(known.values())
+
+
+def _judge(new: Snapshot) -> Snapshot:
+    verdict = diagnose(new)
+    if verdict == new.verdict:
+        return new
+    verdicts = new.verdicts
+    last = verdicts[-1] if verdicts else None
+    if last is None or (last.state, last.headline) != (verdict.state, verdict.headline):
+        change = VerdictChange(new.t, verdict.state, verdict.headline)
+        verdicts = (*verdicts[-KEPT_VERDICTS + 1 :], change)
+    return replace(new, verdict=verdict, verdicts=verdicts)

@@ -1,0 +1,132 @@
+"""Runs the dashboard: on the live server, the simulated one, one that we start, or a recording."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sgmon.commands.watching import UsageError, say_usage, settings_from
+from sgmon.settings import Settings
+
+if TYPE_CHECKING:
+    from sgmon.engine import Engine
+
+
+def watch_live(args: argparse.Namespace) -> int:
+    from sgmon.commands.status import say_no_server
+    from sgmon.target import TargetError, find
+
+    try:
+        settings = _with_screen(settings_from(args), args)
+        if settings.pid is not None:
+            find(Path(settings.proc_root), settings)
+    except UsageError as err:
+        return say_usage(err)
+    except TargetError as err:
+        return say_no_server(err)
+    return _live(settings)
+
+
+def watch_demo(args: argparse.Namespace) -> int:
+    from sgmon import demo
+
+    try:
+        _need_terminal()
+        server = demo.start(args.scenario, **_demo_options(args))
+    except UsageError as err:
+        return say_usage(err)
+    except (ValueError, RuntimeError, OSError) as err:
+        return say_usage(UsageError(f"cannot start the simulated server: {err}"))
+    with server:
+        settings = Settings(pid=server.pid, port=server.port, simulated_gpus=str(server.gpus))
+        return _live(_with_screen(settings, args))
+
+
+def watch_run(args: argparse.Namespace) -> int:
+    from sgmon.commands.run import start
+
+    try:
+        _need_terminal()
+        started = start(args.command, args.log)
+    except UsageError as err:
+        return say_usage(err)
+    code = _live(Settings(pid=started.child.pid, log=str(started.log)))
+    ended = started.child.poll()
+    if ended is None:
+        print(f"the server goes on: pid {started.child.pid}, log {started.log}; look again with: sgmon")
+        return code
+    print(f"the server has ended with code {ended}, log {started.log}")
+    return ended if ended >= 0 else 128 - ended
+
+
+def watch_replay(args: argparse.Namespace) -> int:
+    from sgmon.record import RecordingError
+    from sgmon.source import ReplaySource
+
+    try:
+        source = ReplaySource(Path(args.file), speed=args.speed)
+    except RecordingError as err:
+        return say_usage(UsageError(str(err)))
+    from sgmon.engine import Engine
+
+    return _run(lambda: Engine(source), _with_screen(Settings(), args))
+
+
+def _live(settings: Settings) -> int:
+    from sgmon.engine import Engine
+    from sgmon.source import LiveSource
+
+    return _run(lambda: Engine(LiveSource(settings), auto_evidence=settings.auto_evidence), settings)
+
+
+def _run(make: Callable[[], Engine], settings: Settings) -> int:
+    """Start the engine first: it gathers while Textual is imported, which takes 0.3 s."""
+    try:
+        _need_terminal()
+    except UsageError as err:
+        return say_usage(err)
+    _quiet_textual()
+    engine = make()
+    engine.start()
+    from tui_app.app import SgmonApp
+    from tui_app.farewell import farewell
+
+    app = SgmonApp(engine, settings)
+    code = app.run(mouse=settings.mouse)
+    engine.stop()
+    for line in farewell(engine.snapshot):
+        print(line)
+    return code if isinstance(code, int) else app.return_code or 0
+
+
+def _need_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("the dashboard needs a terminal; without one try: sgmon status, or sgmon wait")
+
+
+def _quiet_textual() -> None:
+    """Read by Textual when it is imported: few frames over ssh, no animations."""
+    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
+    if "SSH_CONNECTION" in os.environ or "TMUX" in os.environ:
+        os.environ.setdefault("TEXTUAL_FPS", "15")
+
+
+def _with_screen(settings: Settings, args: argparse.Namespace) -> Settings:
+    return replace(
+        settings,
+        ascii=getattr(args, "ascii", False),
+        theme=getattr(args, "theme", ""),
+        mouse=not getattr(args, "no_mouse", False),
+    )
+
+
+def _demo_options(args: argparse.Namespace) -> dict[str, object]:
+    return {
+        name: value for name in ("tp", "version", "speed", "port") if (value := getattr(args, name, None)) is not None
+    }
