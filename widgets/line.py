@@ -1,8 +1,8 @@
 """A line of text in named styles: what panels are made of before any terminal is involved.
 
-A line is a tuple of (text, style) spans, so it can be compared, measured and tested as a value. Style names are
-words such as "ok", "warn", "bad" or "dim" ("bad+cursor" adds two); a stylesheet decides what they look like.
-Nothing here reads markup, so foreign text cannot become anything but text.
+A line is a tuple of (text, style) spans, so it can be compared, measured and tested as a value. Style names
+are words such as "ok", "warn", "bad" or "dim" ("bad+cursor" adds two); a stylesheet decides what they look
+like. Nothing here reads markup, so foreign text cannot become anything but text.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ from rich.cells import cell_len, set_cell_size
 Span = tuple[str, str]
 Line = tuple[Span, ...]
 
-#: our own glyphs for terminals that have none; each is one cell wide on both sides
-ASCII_GLYPHS = str.maketrans(
-    {
-        "─": "-", "│": "|", "┃": "|", "┆": ":", "…": "~", "·": ".", "•": "*", "→": ">", "←": "<", "▸": ">", "▶": ">", "▷": ">",
-        "✓": "v", "✗": "x", "●": "*", "○": "o", "◐": "*", "◆": "*", "◇": "o", "■": "#", "⏸": "=", "↑": "^", "↓": "v",
-        "▼": "v", "▲": "^", "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "#", "▎": "#", "▏": "|", "░": ".",
-        "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "–": "-", "—": "-", "×": "x", "↵": "<",
-        "²": "2", "≈": "~", "°": " ",
-    }
-)  # fmt: skip
+#: our own glyphs, and under each its stand-in for terminals without it (one cell wide, both)
+_GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
+_STAND_INS = "-||~.*><>>>vx*o**o#^vv^#._.:-=+*--x<~ "
+ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
 
 
 def plain(line: Iterable[Span]) -> str:
@@ -84,7 +78,7 @@ def cell(text: str, width: int, style: str = "", align: str = "left") -> Span:
 
 
 def join_ends(left: Line, right: Line, width: int, fill: Span = (" ", "")) -> Line:
-    """``left`` and ``right`` at the two ends of ``width`` cells; ``right`` goes first when there is no room."""
+    """``left`` and ``right`` at the two ends of ``width`` cells; without room ``right`` goes first."""
     right_width = width_of(right)
     left_width = width_of(left)
     if right and left_width + right_width + 1 > width:

@@ -15,9 +15,10 @@ from widgets.line import Line, ascii_line, crop, plain
 
 #: the style names that a line may use; app themes give the colours
 STYLE_NAMES = (
-    "dim", "strong", "ok", "warn", "bad", "info", "accent", "key", "rule", "title", "title-focus", "track", "cursor",
-    "badge-ok", "badge-warn", "badge-bad", "badge-info", "badge-idle", "match", "odd",
-)  # fmt: skip
+    *("dim", "strong", "ok", "warn", "bad", "info", "accent", "key", "odd", "match"),
+    *("rule", "track", "title", "title-focus", "cursor"),
+    *("badge-ok", "badge-warn", "badge-bad", "badge-info", "badge-idle"),
+)
 
 
 class Painted(Widget):
@@ -27,9 +28,9 @@ class Painted(Widget):
     DEFAULT_CSS = """
     Painted {
         width: 1fr; height: 1fr; background: $background; color: $foreground;
-        .line--dim { color: $text-faint; }
-        .line--rule { color: $rule; }
-        .line--track { color: $rule; }
+        .line--dim { color: $foreground 62%; }
+        .line--rule { color: $foreground 35%; }
+        .line--track { color: $foreground 35%; }
         .line--strong { text-style: bold; }
         .line--ok { color: $success; }
         .line--warn { color: $warning; }
@@ -40,13 +41,13 @@ class Painted(Widget):
         .line--key { color: $accent; text-style: bold; }
         .line--title { text-style: bold; }
         .line--title-focus { color: $accent; text-style: bold reverse; }
-        .line--cursor { background: $cursor; }
-        .line--match { background: $warning; color: $background; }
-        .line--badge-ok { background: $success; color: $on-badge; text-style: bold; }
-        .line--badge-warn { background: $warning; color: $on-badge; text-style: bold; }
-        .line--badge-bad { background: $badge-bad; color: $on-badge-bad; text-style: bold; }
-        .line--badge-info { background: $primary; color: $on-badge; text-style: bold; }
-        .line--badge-idle { background: $rule; color: $foreground; text-style: bold; }
+        .line--cursor { background: $panel; text-style: bold; }
+        .line--match { color: $warning; text-style: reverse; }
+        .line--badge-ok { color: $success; text-style: bold reverse; }
+        .line--badge-warn { color: $warning; text-style: bold reverse; }
+        .line--badge-bad { color: $error; text-style: bold reverse; }
+        .line--badge-info { color: $primary; text-style: bold reverse; }
+        .line--badge-idle { text-style: bold reverse; }
     }
     """
 

@@ -21,9 +21,9 @@ View = TypeVar("View")
 class Panel(Painted, Generic[View], can_focus=True):
     """A numbered panel: one title row, then rows.
 
-    A subclass gives ``select`` (pure: a small comparable value from a snapshot) and ``paint`` (pure: rows for a
-    width and a height). The base calls ``paint`` only when the view, the size or the selected row changed, not
-    at all while hidden, and shows an error in place of the rows when either raises.
+    A subclass gives ``select`` (pure: a small comparable value from a snapshot) and ``paint`` (pure: rows for
+    a width and a height). The base calls ``paint`` only when the view, the size or the selected row changed,
+    not at all while hidden, and shows an error in place of the rows when either raises.
     """
 
     NUMBER: ClassVar[str] = ""
