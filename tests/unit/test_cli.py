@@ -1,0 +1,73 @@
+"""Bad input gets one clear sentence, what to try, and the right exit code."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_app.cli import main
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "words"),
+    [
+        (["status", "--port", "abc"], 2, "no number"),
+        (["status", "--port", "70000"], 2, "out of range"),
+        (["status", "--pid", "-4"], 2, "out of range"),
+        (["status", "--pid", "x"], 2, "no number"),
+        (["status", "--log", "/no/such/file"], 2, "no log"),
+        (["status", "--log", "/tmp"], 2, "directory"),
+        (["status", "--proc-root", "/no/such/proc"], 2, "no /proc"),
+        (["status", "--interval", "fast"], 2, "duration"),
+        (["wait", "--timeout", "soon"], 2, "duration"),
+        (["status", "--pid", "4194303"], 6, "no process"),
+        (["stauts"], 2, "did you mean: sgmon status?"),
+        (["doctor"], 2, "not there yet"),
+        (["replay", "/no/such/recording"], 2, "cannot open"),
+        (["run", "--"], 2, "nothing to run"),
+    ],
+)
+def test_bad_input(argv: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if argv[0] == "run":
+        argv = ["run", "--wait", "--"]
+    assert main(argv) == code
+    said = capsys.readouterr().err
+    assert words in said
+    assert len(said.strip().splitlines()) == 1
+    assert "Traceback" not in said
+
+
+def test_a_pid_that_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--pid", str(os.getpid())]) == 6
+    said = capsys.readouterr().err
+    assert str(os.getpid()) in said
+    assert "SGLang" in said
+
+
+def test_a_binary_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "x.bin"
+    log.write_bytes(b"\x1f\x8b" + bytes(range(256)) * 20)
+    assert main(["status", "--log", str(log)]) == 2
+    assert "binary" in capsys.readouterr().err
+
+
+def test_an_unknown_flag_is_usage() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "tui_app.cli", "--no-such-flag"], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2
+    assert "--no-such-flag" in run.stderr
+
+
+def test_the_dashboard_without_a_terminal_says_what_to_try() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "tui_app.cli"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert run.returncode == 2
+    assert "sgmon status" in run.stderr

@@ -1,0 +1,107 @@
+"""A recording holds what was seen, survives being torn, and opens across versions."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from sgmon import record
+from sgmon.model import (
+    Event,
+    FdTarget,
+    Gpu,
+    GpuReading,
+    Listener,
+    LogReading,
+    Missing,
+    PortReading,
+    Process,
+    ProcsReading,
+    Server,
+    ServerReading,
+)
+
+EVENTS = [
+    Event(0.1, "server", ServerReading(server=Server(pid=7, start_ticks=99, argv=("python", "-m"))), 0.01),
+    Event(
+        0.2,
+        "procs",
+        ProcsReading(
+            processes=(
+                Process(
+                    pid=7,
+                    ppid=1,
+                    start_ticks=99,
+                    role="launcher",
+                    fds=(FdTarget(3, "socket:[1]"),),
+                    stdio=(None, "/l", "/l"),
+                    missing=(Missing("syscall", "not permitted", "sudo sgmon"),),
+                ),
+            )
+        ),
+    ),
+    Event(0.3, "gpu", GpuReading(gpus=(Gpu(index=0, used_bytes=None, util_percent=0),))),
+    Event(0.4, "log", LogReading(path="/l", text="caf\u00e9 \x1b[31m\r 5%|", offset=0, size=12)),
+    Event(0.5, "port", PortReading("127.0.0.1", 30000, "refused", listeners=(Listener("*:1", ours=None),))),
+    Event(1.2, "gpu", GpuReading(gpus=(Gpu(index=0, used_bytes=None, util_percent=0),))),
+]
+
+
+def _written(path: Path) -> Path:
+    recorder = record.Recorder(path, epoch=1000.0, host="h")
+    for event in [Event(0.0, "tick"), *EVENTS]:
+        recorder.write(event)
+    recorder.close()
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl"])
+def test_what_goes_in_comes_out(tmp_path: Path, name: str) -> None:
+    header, events = record.read(_written(tmp_path / name))
+    assert (header.epoch, header.host) == (1000.0, "h")
+    assert list(events) == EVENTS
+
+
+def test_an_equal_reading_is_written_once(tmp_path: Path) -> None:
+    lines = gzip.open(_written(tmp_path / "a.jsonl.gz"), "rt").read().splitlines()
+    gpu = [json.loads(line) for line in lines if '"k":"gpu"' in line]
+    assert ["r" in line for line in gpu] == [True, False]
+
+
+def test_a_killed_recorder_loses_nothing_that_was_flushed(tmp_path: Path) -> None:
+    whole = _written(tmp_path / "a.jsonl.gz")
+    recorder = record.Recorder(tmp_path / "b.jsonl.gz", epoch=1000.0)
+    for event in EVENTS:
+        recorder.write(event)
+    recorder.flush()  # no close: no gzip trailer
+    assert list(record.read(tmp_path / "b.jsonl.gz")[1]) == EVENTS
+    torn = tmp_path / "torn.jsonl.gz"
+    torn.write_bytes(whole.read_bytes()[:-30])
+    assert list(record.read(torn)[1]) == EVENTS[: len(list(record.read(torn)[1]))]
+
+
+def test_unknown_kinds_and_fields_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "new.jsonl"
+    path.write_text(
+        '{"sgmon_recording":9,"epoch":5.0,"from_the_future":1}\n'
+        '{"t":1.0,"k":"dreams","r":{}}\n'
+        '{"t":2.0,"k":"port","r":{"host":"h","port":1,"answer":"http","status":200,"colour":"green"}}\n'
+        '{"t":3.0,"k":"po'
+    )
+    header, events = record.read(path)
+    assert header.epoch == 5.0
+    assert [(e.t, e.reading) for e in events] == [(2.0, PortReading("h", 1, "http", status=200))]
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b'{"a":1}\n', b"\x1f\x8bgarbage", b"\x00" * 100])
+def test_what_is_no_recording_is_said_in_words(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    with pytest.raises(record.RecordingError, match=r"recording"):
+        record.read(path)
+
+
+def test_a_missing_file_is_said_in_words(tmp_path: Path) -> None:
+    with pytest.raises(record.RecordingError, match="cannot open"):
+        record.read(tmp_path / "none")

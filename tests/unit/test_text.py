@@ -1,0 +1,91 @@
+"""Foreign text never reaches the terminal unescaped, and never takes a secret into a report."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sgmon.text import MASK, clean, is_secret_name, mask
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("plain text", "plain text"),
+        ("a\x1b[31mred\x1b[0m", "ared"),
+        ("\x1b]0;owned\x07title", "title"),
+        ("\x1b]8;;http://x\x1b\\link", "link"),
+        ("\x9b31mred", "red"),
+        ("\x1bPq#0\x1b\\after", "after"),
+        ("tab\there", "tab     here"),
+        ("bell\x07", "bell\ufffd"),
+        ("evil \u202etxt", "evil \ufffdtxt"),
+        ("[TP0] [/] [bold]", "[TP0] [/] [bold]"),
+        ("漢字 █▌", "漢字 █▌"),
+        ("two\nlines", "two lines"),
+    ],
+)
+def test_clean_leaves_text_and_takes_control(raw: str, shown: str) -> None:
+    assert clean(raw) == shown
+
+
+def test_clean_marks_what_it_cuts() -> None:
+    assert clean("abcdef", 4) == "abc…"
+    assert clean("abcd", 4) == "abcd"
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=()), max_size=200))
+def test_nothing_that_moves_a_cursor_survives(text: str) -> None:
+    out = clean(text)
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2028" for c in out)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api_key='s3cret-value'",
+        "{'api_key': 's3cret-value', 'tp_size': 2}",
+        '"admin_api_key": "s3cret-value"',
+        "--api-key s3cret-value --tp 8",
+        "--api-key=s3cret-value",
+        "HF_TOKEN=s3cret-value",
+        "AWS_SECRET_ACCESS_KEY=s3cret-value",
+        "Authorization: Bearer s3cret-value",
+        "{'Authorization': 'Bearer s3cret-value'}",
+        "http://user:s3cret-value@host/path",
+        "ssl_keyfile_password='s3cret-value'",
+    ],
+)
+def test_named_secrets_are_masked(text: str) -> None:
+    out = mask(text)
+    assert "s3cret-value" not in out
+    assert MASK in out
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["hf_abcdefghijklmnopqrst", "sk-abcdefghijklmnopqrst", "AKIAABCDEFGHIJKLMNOP", "ghp_abcdefghijklmnopqrstuv"],
+)
+def test_secrets_known_by_their_shape_are_masked(secret: str) -> None:
+    assert secret not in mask(f"downloading with {secret} now")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_total_num_tokens=4096, chunked_prefill_size=4096",
+        "KV Cache is allocated. #tokens: 4096",
+        "max_prefill_tokens=16384",
+        "api_key=None",
+        "tokenizer_path='models/tiny'",
+        "eos_token_id=2",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_names() -> None:
+    assert is_secret_name("--api-key".replace("-", "_"))
+    assert is_secret_name("HF_TOKEN")
+    assert not is_secret_name("max_new_tokens")
+    assert not is_secret_name("tokenizer_mode")
