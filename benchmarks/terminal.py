@@ -1,0 +1,92 @@
+"""Runs a command under a pty and times what a person sees."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import termios
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """first_s: until ``wanted`` was on screen (None: never). cpu_s: user + system of the whole run, children too."""
+
+    first_s: float | None
+    wall_s: float
+    cpu_s: float
+    output_bytes: int
+    idle_cpu_s: float
+    idle_bytes: int
+    quit_s: float
+
+
+def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes = b"q", columns=120, rows=40) -> Run:
+    """Start ``argv``, wait for ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s, then kill)."""
+    start = time.monotonic()
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="tmux-256color", COLORTERM="", LINES=str(rows), COLUMNS=str(columns))
+        os.execvp(argv[0], list(argv))
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    seen = bytearray()
+    first = _read_until(master, seen, start + 30, wanted)
+    before_cpu, before_bytes = _cpu(pid), len(seen)
+    _read_until(master, seen, time.monotonic() + idle_s, None)
+    idle_cpu, idle_bytes = _cpu(pid) - before_cpu, len(seen) - before_bytes
+    asked = time.monotonic()
+    os.write(master, keys)
+    status = _wait(pid, master, seen, asked + 10)
+    ended = time.monotonic()
+    os.close(master)
+    cpu = status[1].ru_utime + status[1].ru_stime if status else 0.0
+    return Run(
+        None if first is None else first - start, ended - start, cpu, len(seen), idle_cpu, idle_bytes, ended - asked
+    )
+
+
+def _read_until(master: int, seen: bytearray, end: float, wanted: bytes | None) -> float | None:
+    while (left := end - time.monotonic()) > 0:
+        if wanted is not None and wanted in seen:
+            return time.monotonic()
+        if not select.select([master], [], [], min(left, 0.05))[0]:
+            continue
+        try:
+            seen += os.read(master, 1 << 16)
+        except OSError:
+            return None
+    return None
+
+
+def _wait(pid: int, master: int, seen: bytearray, end: float):
+    while time.monotonic() < end:
+        got, _, usage = os.wait4(pid, os.WNOHANG)
+        if got:
+            return got, usage
+        _read_until(master, seen, time.monotonic() + 0.02, None)
+    os.kill(pid, 9)
+    got, _, usage = os.wait4(pid, 0)
+    return got, usage
+
+
+def _cpu(pid: int) -> float:
+    """CPU seconds of a process and its live descendants."""
+    total = 0.0
+    todo = [pid]
+    while todo:
+        one = todo.pop()
+        try:
+            with open(f"/proc/{one}/stat", "rb") as file:
+                fields = file.read().rsplit(b")", 1)[1].split()
+            total += sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+            for task in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{task}/children", "rb") as file:
+                    todo += [int(word) for word in file.read().split()]
+        except OSError:
+            continue
+    return total
