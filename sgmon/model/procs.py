@@ -27,7 +27,8 @@ class BlockedCall:
     name: str
     fd: int | None = None
     target: str = ""
-    timeout_ms: int | None = None  # poll/select; None: no time-out or not known
+    timeout_ms: int | None = None  # poll/epoll_wait; None: no time-out or not known
+    note: str = ""  # "no time-out", "3 descriptors, no time-out", "F_SETLKW"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ class Process:
     tcp: tuple[TcpPeer, ...] = ()
     compilers: tuple[Compiler, ...] = ()
     ns_pid: int | None = None  # pid inside its own pid namespace
+    birth: int | None = None  # place among the launcher's (or DP controller's) worker children, from 0
+    uid: int | None = None
     waits_for_lock: str = ""  # lock file it waits for (flock), or the file it polls
     lock_holder: int | None = None
     gone: bool = False

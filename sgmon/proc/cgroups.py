@@ -1,0 +1,98 @@
+"""Control groups: frozen (docker pause), throttled (CPU quota), out of memory. v1 and v2.
+
+v2: Documentation/admin-guide/cgroup-v2.rst; v1: Documentation/admin-guide/cgroup-v1/{memory,freezer-subsystem}.rst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.proc import files
+from sgmon.proc.mounts import Mount
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None: not told here. oom_kills and throttled are counts since the group was made."""
+
+    frozen: bool | None = None
+    throttled: int | None = None
+    oom_kills: int | None = None
+    memory_max_bytes: int | None = None
+
+
+def paths(text: str, mounts: tuple[Mount, ...]) -> dict[str, str]:
+    """Controller -> directory, from the text of /proc/PID/cgroup; "" is the v2 hierarchy."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        cells = line.split(":", 2)
+        if len(cells) < 3:
+            continue
+        for controller in cells[1].split(","):
+            folder = _folder(controller, cells[2], mounts)
+            if folder:
+                found[controller] = folder
+    return found
+
+
+def limits(folders: dict[str, str]) -> Limits:
+    """What the groups say; a file that is not there counts as not told."""
+    unified = folders.get("", "")
+    memory = folders.get("memory", "")
+    cpu = folders.get("cpu", "")
+    freezer = folders.get("freezer", "")
+    frozen = _value(f"{unified}/cgroup.events", "frozen") if unified else None
+    if frozen is None and freezer:
+        state = _text(f"{freezer}/freezer.state").strip()
+        frozen = None if not state else int(state != "THAWED")
+    return Limits(
+        frozen=None if frozen is None else bool(frozen),
+        throttled=_first(_value(f"{cpu or unified}/cpu.stat", "nr_throttled")),
+        oom_kills=_first(
+            _value(f"{memory}/memory.oom_control", "oom_kill") if memory else None,
+            _value(f"{unified}/memory.events", "oom_kill") if unified else None,
+        ),
+        memory_max_bytes=_size(f"{memory}/memory.limit_in_bytes" if memory else f"{unified}/memory.max"),
+    )
+
+
+def host_oom_kills(root: str) -> int | None:
+    """Kills by the OOM killer since boot, whole host (/proc/vmstat, Linux >= 4.13)."""
+    return _value(f"{root}/vmstat", "oom_kill")
+
+
+def _folder(controller: str, path: str, mounts: tuple[Mount, ...]) -> str:
+    for mount in mounts:
+        if controller == "" and mount.fstype != "cgroup2":
+            continue
+        if controller and (mount.fstype != "cgroup" or controller not in mount.options.split(",")):
+            continue
+        inner = path
+        if mount.root != "/" and (path == mount.root or path.startswith(mount.root + "/")):
+            inner = path[len(mount.root) :]
+        return (mount.point.rstrip("/") + "/" + inner.lstrip("/")).rstrip("/")
+    return ""
+
+
+def _text(path: str) -> str:
+    try:
+        return files.text(path)
+    except OSError:
+        return ""
+
+
+def _value(path: str, name: str) -> int | None:
+    for line in _text(path).splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.strip().isdigit():
+            return int(value)
+    return None
+
+
+def _size(path: str) -> int | None:
+    value = _text(path).strip()
+    return int(value) if value.isdigit() and int(value) < 1 << 60 else None
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)

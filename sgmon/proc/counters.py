@@ -1,0 +1,90 @@
+"""Counters: bytes (io), scheduler times (schedstat), states of all threads.
+
+Sources: Documentation/filesystems/proc.rst and Documentation/scheduler/sched-stats.rst of the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+
+from sgmon.proc import files, stat
+
+
+@dataclass(frozen=True, slots=True)
+class Io:
+    """Bytes since the start of the process. rchar counts read(2) and the like, cached or not (a reaped child's are
+    added at once); read_bytes what came from a local block device (0 on FUSE and from a hot cache)."""
+
+    rchar: int
+    read_bytes: int
+    write_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTimes:
+    """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds."""
+
+    tid: int
+    state: str
+    cpu_s: float
+    wait_s: float
+
+
+def io(root: str, pid: int) -> Io:
+    """Needs PTRACE_MODE_READ: EACCES for another user's process."""
+    found = dict(line.split(b": ") for line in files.read(f"{root}/{pid}/io").splitlines() if b": " in line)
+    return Io(
+        rchar=int(found.get(b"rchar", 0)),
+        read_bytes=int(found.get(b"read_bytes", 0)),
+        write_bytes=int(found.get(b"write_bytes", 0)),
+    )
+
+
+def schedstat(path: str) -> tuple[float, float] | None:
+    """(on CPU, waiting for a CPU) in seconds, of the one thread at ``path``; None without CONFIG_SCHED_INFO."""
+    try:
+        parts = files.read(f"{path}/schedstat").split()
+        return int(parts[0]) / 1e9, int(parts[1]) / 1e9
+    except FileNotFoundError:
+        return None
+    except (ValueError, IndexError):
+        return None
+
+
+def threads(root: str, pid: int) -> list[ThreadTimes]:
+    """All live threads. A thread that ends while we look is left out."""
+    base = f"{root}/{pid}/task"
+    found = []
+    for name in os.listdir(base):
+        path = f"{base}/{name}"
+        try:
+            seen = stat.parse(files.read(f"{path}/stat"))
+            times = schedstat(path)
+        except OSError as err:
+            if files.is_gone(err):
+                continue
+            raise
+        except ValueError:
+            continue
+        cpu_s, wait_s = times if times else (seen.cpu_s, 0.0)
+        found.append(ThreadTimes(int(name), seen.state, cpu_s, wait_s))
+    return found
+
+
+def states(seen: list[ThreadTimes]) -> tuple[tuple[str, int], ...]:
+    """How many threads are in which state, most frequent first."""
+    return tuple(Counter(t.state for t in seen).most_common())
+
+
+def wchan(root: str, pid: int) -> str:
+    """The kernel function a sleeping task waits in; "" for "0": running, or hidden (no error tells the two apart)."""
+    name = files.text(f"{root}/{pid}/wchan").strip()
+    return "" if name == "0" else name
+
+
+def kernel_stack(root: str, pid: int, limit: int = 12) -> tuple[str, ...]:
+    """Function names of /proc/PID/stack, innermost first. Needs CAP_SYS_ADMIN."""
+    lines = files.text(f"{root}/{pid}/stack").splitlines()
+    return tuple(line.split()[1].partition("+")[0] for line in lines[:limit] if len(line.split()) > 1)
