@@ -5,7 +5,7 @@ Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch
 clock at 0); sizes are bytes; durations are seconds.
 """
 
-from sgmon.model.gpu import Gpu, GpuProcess, GpuReading
+from sgmon.model.gpu import Gpu, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.log import (
     Bar,
     LogError,
@@ -64,6 +64,7 @@ __all__ = [
     "Gpu",
     "GpuProcess",
     "GpuReading",
+    "GpuSlice",
     "Listener",
     "LogError",
     "LogLine",

@@ -19,6 +19,18 @@ class GpuProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuSlice:
+    """One MIG instance of a GPU. slot: its place on the parent."""
+
+    slot: int
+    name: str = ""
+    uuid: str = ""
+    total_bytes: int | None = None
+    used_bytes: int | None = None
+    processes: tuple[GpuProcess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Gpu:
     """One GPU. used_bytes excludes the driver's reserve where the driver tells it (memory v2)."""
 
@@ -41,13 +53,19 @@ class Gpu:
     processes: tuple[GpuProcess, ...] = ()
     ranks: tuple[str, ...] = ()
     ranks_inferred: bool = False
-    error: str = ""
+    error: str = ""  # this GPU does not answer: why; every other value is then None
     missing: tuple[Missing, ...] = ()
+    slices: tuple[GpuSlice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """All GPUs, or why there are none."""
+    """All GPUs, or why there are none.
+
+    While NVML fails, ``unavailable`` says why, ``state`` in one word, ``failing_s`` for how many seconds; ``gpus``
+    then keeps the known GPUs by name only (their values are None), so that a panel does not jump.
+    state: "" (readings are good) | off | no-driver | silent | died | failed.
+    """
 
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
@@ -55,3 +73,5 @@ class GpuReading:
     simulated: bool = False
     unavailable: str = ""  # no NVML: why
     remedy: str = ""
+    state: str = ""
+    failing_s: float | None = None

@@ -1,0 +1,240 @@
+"""GPUs through NVML in a child process: whatever the driver does, this probe answers within seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sgmon.model import Gpu, GpuReading
+from sgmon.probes.base import ProbeError, Watched
+from sgmon.probes.child import Child, ChildDiedError
+from sgmon.probes.gpu_answer import PcieAge, gpu_from, name_of
+from sgmon.probes.gpu_simulated import read_simulated
+from sgmon.units import duration
+
+ANSWER_S = 2.0  # an answer takes 54 us per GPU on an H200; past this the driver hangs
+START_S = 10.0  # Python and pynvml from a cold disk
+INIT_S = 30.0  # nvmlInit brings up every card when persistence mode is off: seconds each
+BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+NO_DRIVER_RETRY_S = 60.0
+GPU_RETRY_S = 60.0  # a GPU whose call hung is left out for so long
+REINIT_S = 30.0  # NVML sees GPUs that join or come back only after a new nvmlInit
+MODULE = "sgmon.probes.gpu_child"
+
+#: NVML code -> what helps
+REMEDIES = {
+    4: "run sgmon as root, or as a user who may open /dev/nvidia*",
+    9: "load the driver: sudo modprobe nvidia; then nvidia-smi must work",
+    12: "on a GPU host install the NVIDIA driver; in a container start it with GPU access (docker run --gpus all)",
+    15: "look for Xid in dmesg; the GPU needs a reset (nvidia-smi -r -i N) or a reboot",
+    16: "nvidia-smi -r -i N, or a reboot",
+    17: "in a container: restart it (the device cgroup lost its entries, often after systemctl daemon-reload)",
+    18: "the driver was updated while loaded: reload the nvidia modules or reboot; restart containers",
+}
+_NO_LIBRARY = 12
+
+
+class GpuProbe:
+    """Readings of all GPUs, or in words why there are none. ``read`` blocks for 2 s at most (10 s at the start)."""
+
+    name = "gpu"
+    kind = "gpu"
+    interval_s = 1.0
+    deadline_s = 15.0
+
+    def __init__(self, watched: Watched, start: Callable[[], Child] | None = None) -> None:
+        self._watched = watched
+        self._now = watched.clock.now
+        self._start = start or (lambda: Child(MODULE, self._now))
+        self._child: Child | None = None
+        self._stuck: list[Child] = []  # killed, but still in the kernel
+        self._phase = ""  # what the child was asked: "start", "init", "gpus"
+        self._asked_t = 0.0
+        self._failures = 0
+        self._retry_t = 0.0
+        self._failing_since_t: float | None = None
+        self._state = ""
+        self._words = ""
+        self._remedy = ""
+        self._driver = ""
+        self._known: dict[int, Gpu] = {}
+        self._skip: dict[int, tuple[float, str]] = {}  # GPU -> (asked again at, words)
+        self._init_t = 0.0
+        self._lost = False
+        self._pcie = PcieAge()
+        self._off_told = False
+
+    def read(self) -> GpuReading | None:
+        if not self._watched.settings.gpu:
+            if self._off_told:
+                return None
+            self._off_told = True
+            return GpuReading(unavailable="reading GPUs is switched off", state="off")
+        server = self._watched.server
+        simulated = (server.simulated_gpus if server else "") or self._watched.settings.simulated_gpus
+        if simulated:
+            return read_simulated(Path(simulated))
+        return self._read_nvml()
+
+    def close(self) -> None:
+        """Kill the child; never waits for one that is stuck in the kernel."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _read_nvml(self) -> GpuReading:
+        now = self._now()
+        if self._child is None:
+            if now < self._retry_t:
+                return self._failing_reading()
+            self._stuck = [child for child in self._stuck if not child.gone()]
+            if self._stuck:
+                self._fail("silent", f"{self._stuck[0].where() or 'NVML'} cannot even be killed", "")
+                return self._failing_reading()
+            self._begin()
+        try:
+            return self._converse()
+        except ChildDiedError as err:
+            self._drop()
+            self._fail("died", f"NVML {err.words}", "the driver's library crashed: look for Xid in dmesg")
+        return self._failing_reading()
+
+    def _begin(self) -> None:
+        try:
+            self._child = self._start()
+        except OSError as err:
+            raise ProbeError(
+                f"the NVML child cannot be started: {err.strerror}", "free memory or processes"
+            ) from None
+        self._phase = "start"
+        self._asked_t = self._now()
+
+    def _converse(self) -> GpuReading:
+        """One step after the other: start, init, gpus. Each waits 2 s at most."""
+        child = self._child
+        assert child is not None
+        if self._phase == "start":
+            if child.receive(START_S) is None:
+                return self._give_up("the NVML child does not start")
+            self._ask("init")
+        if self._phase == "init":
+            answer = child.receive(ANSWER_S)
+            if answer is None:
+                return self._init_is_late()
+            if "error" in answer:
+                return self._refused(answer)
+            self._driver = str(answer["ok"]["driver"])
+            self._init_t = self._now()
+            self._phase = "gpus"
+        now = self._now()
+        if self._lost and now - self._init_t > REINIT_S:
+            self._lost = False
+            self._ask("again", phase="init")
+            return self._converse()
+        skip = [gpu for gpu, (until, _) in self._skip.items() if now < until]
+        self._asked_t = now
+        child.send({"ask": "gpus", "skip": skip, "pcie": True})
+        answer = child.receive(ANSWER_S)
+        if answer is None:
+            return self._hung()
+        if "error" in answer:
+            return self._refused(answer)
+        return self._good(answer["ok"])
+
+    def _ask(self, what: str, phase: str = "") -> None:
+        assert self._child is not None
+        self._child.send({"ask": what})
+        self._phase = phase or what
+        self._asked_t = self._now()
+
+    def _good(self, answer: dict[str, Any]) -> GpuReading:
+        self._failures = 0
+        self._failing_since_t = None
+        self._state = self._words = self._remedy = ""
+        gpus = []
+        fresh_pcie = self._pcie.fresh(int(answer.get("pcie_round", 0)), self._now())
+        root = Path(self._watched.settings.proc_root)
+        for item in answer["gpus"]:
+            gpu = gpu_from(item, self._known.get(item["index"]), lambda pid: name_of(root, pid), fresh_pcie)
+            if item.get("skipped"):
+                gpu = self._skipped(gpu)
+            elif gpu.index in self._skip:
+                del self._skip[gpu.index]
+            if item.get("code"):
+                self._lost = True
+            gpus.append(gpu)
+        if self._known.keys() - {gpu.index for gpu in gpus}:
+            self._lost = True
+        self._known = {gpu.index: gpu for gpu in gpus}
+        return GpuReading(gpus=tuple(gpus), driver=self._driver, source="NVML")
+
+    def _skipped(self, gpu: Gpu) -> Gpu:
+        _, why = self._skip[gpu.index]
+        return Gpu(index=gpu.index, name=gpu.name, uuid=gpu.uuid, total_bytes=gpu.total_bytes, error=why)
+
+    def _init_is_late(self) -> GpuReading:
+        """Reported after 2 s, but given 30 s: with persistence mode off a good init takes seconds."""
+        if self._now() - self._asked_t > INIT_S:
+            return self._give_up("nvmlInit does not return")
+        self._mark("silent", "nvmlInit does not return", "sudo nvidia-smi -pm 1 makes it fast; look for Xid in dmesg")
+        return self._failing_reading()
+
+    def _hung(self) -> GpuReading:
+        """A call overran. The GPU that it was about is left out next time, so that it does not hide the others."""
+        assert self._child is not None
+        call, _, gpu = self._child.where().partition(" ")
+        if gpu.isdigit():
+            until = self._now() + GPU_RETRY_S
+            self._skip[int(gpu)] = (until, f"does not answer: {call} hangs")
+        return self._give_up(f"{call} of GPU {gpu} hangs" if gpu else call and f"{call} hangs")
+
+    def _give_up(self, what: str) -> GpuReading:
+        self._drop()
+        self._fail("silent", what, "look for Xid in dmesg; the driver may need a reload or a reboot")
+        return self._failing_reading()
+
+    def _refused(self, answer: dict[str, Any]) -> GpuReading:
+        code = int(answer.get("code", 0))
+        self._drop()
+        if code == _NO_LIBRARY:
+            self._fail("no-driver", "no NVIDIA driver found (libnvidia-ml.so.1)", REMEDIES[code])
+            self._retry_t = self._now() + NO_DRIVER_RETRY_S
+        else:
+            self._fail("failed", str(answer["error"]), REMEDIES.get(code, ""))
+        return self._failing_reading()
+
+    def _drop(self) -> None:
+        if self._child is not None and not self._child.kill():
+            self._stuck.append(self._child)
+        self._child = None
+
+    def _fail(self, state: str, what: str, remedy: str) -> None:
+        self._mark(state, what, remedy)
+        self._retry_t = self._now() + BACK_OFF_S[min(self._failures, len(BACK_OFF_S) - 1)]
+        self._failures += 1
+
+    def _mark(self, state: str, what: str, remedy: str) -> None:
+        if self._failing_since_t is None:
+            self._failing_since_t = min(self._asked_t, self._now()) if state == "silent" else self._now()
+        self._state, self._words, self._remedy = state, what, remedy
+
+    def _failing_reading(self) -> GpuReading:
+        since = self._failing_since_t if self._failing_since_t is not None else self._now()
+        for_s = self._now() - since
+        words = self._words
+        if self._state == "silent":
+            words = f"NVML silent for {duration(for_s)}: the driver does not answer"
+            words += f" ({self._words})" if self._words else ""
+        return GpuReading(
+            gpus=tuple(
+                Gpu(index=g.index, name=g.name, uuid=g.uuid, total_bytes=g.total_bytes, error="no reading")
+                for g in self._known.values()
+            ),
+            driver=self._driver,
+            source="NVML",
+            unavailable=words,
+            remedy=self._remedy,
+            state=self._state,
+            failing_s=for_s,
+        )
