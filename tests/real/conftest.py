@@ -1,0 +1,17 @@
+import pytest
+
+from tests.real import server
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Real tests run only when asked for by ``-m real``, and only where a server is installed."""
+    asked = "real" in (config.getoption("-m") or "")
+    for item in items:
+        if "tests/real/" not in str(item.path):
+            continue
+        item.add_marker(pytest.mark.real)
+        item.add_marker(pytest.mark.timeout(480))
+        if not asked:
+            item.add_marker(pytest.mark.skip(reason="a real server takes minutes: make test-real"))
+        elif not server.INSTALLED:
+            item.add_marker(pytest.mark.skip(reason=server.HOW))
