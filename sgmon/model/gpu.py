@@ -56,6 +56,7 @@ class Gpu:
     error: str = ""  # this GPU does not answer: why; every other value is then None
     missing: tuple[Missing, ...] = ()
     slices: tuple[GpuSlice, ...] = ()
+    minor: int | None = None  # N of /dev/nvidiaN; not always the index
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def gpu_from(item: dict[str, Any], before: Gpu | None, name_of: NameOf, fresh_pc
         throttle=tuple(item.get("throttle") or ()),
         ecc_errors=item.get("ecc"),
         mig=mig,
+        minor=item.get("minor"),
         processes=_processes(item, name_of),
         slices=tuple(_slice(part, name_of) for part in item.get("slices", ())),
         missing=tuple(Missing(key, why) for key, why in missing.items()),

@@ -98,6 +98,7 @@ class Reader:
         gpu: dict[str, Any] = {"index": index, "uuid": uuid, "missing": {}}
         get = _Getter(self, index, gpu)
         get("name", "nvmlDeviceGetName", lambda: _text(nvml.nvmlDeviceGetName(handle)))
+        get("minor", "nvmlDeviceGetMinorNumber", lambda: nvml.nvmlDeviceGetMinorNumber(handle))
         memory = get("memory", "nvmlDeviceGetMemoryInfo_v2", lambda: self._memory_v2(handle))
         if memory is None and not get.lost:
             gpu["missing"].pop("memory", None)
