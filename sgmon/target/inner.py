@@ -1,0 +1,59 @@
+"""Files as the server sees them: its mount namespace, its working directory, its environment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from sgmon.proc import files, mounts
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """How to reach the server's files from here. ``prefix`` is "" when it shares our mounts."""
+
+    root: str
+    pid: int
+    prefix: str = ""
+    cwd: str = ""
+    rows: tuple[mounts.Mount, ...] = ()
+
+    def reach(self, path: str) -> str:
+        """The path from here of a path as the server sees it (relative ones from its working directory)."""
+        inner = path if path.startswith("/") else os.path.normpath(f"{self.cwd or '/'}/{path}")
+        return self.prefix + inner
+
+    def remote(self, path: str) -> bool:
+        """Whether the path lies on a file system whose answer may never come."""
+        inner = path if path.startswith("/") else os.path.normpath(f"{self.cwd or '/'}/{path}")
+        mount = mounts.of_path(self.rows, inner)
+        return mount is not None and mount.remote
+
+
+def of(root: str, pid: int) -> Inside:
+    """What may be known of the process; what is hidden counts as shared with us."""
+    cwd = _link(f"{root}/{pid}/cwd") or ""
+    own, its = _link(f"{root}/self/ns/mnt"), _link(f"{root}/{pid}/ns/mnt")
+    prefix = f"{root}/{pid}/root" if own and its and own != its else ""
+    try:
+        rows = mounts.read(root, pid)
+    except OSError:
+        rows = ()
+    return Inside(root, pid, prefix, cwd, rows)
+
+
+def environment(root: str, pid: int) -> dict[str, str] | None:
+    """The initial environment; None when hidden. setproctitle blanks it: then it is empty."""
+    try:
+        data = files.read(f"{root}/{pid}/environ")
+    except OSError:
+        return None
+    pairs = (item.decode("utf-8", "replace").partition("=") for item in data.split(b"\0") if item)
+    return {name: value for name, _, value in pairs}
+
+
+def _link(path: str) -> str | None:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None

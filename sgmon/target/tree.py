@@ -1,0 +1,76 @@
+"""Parents and children among the visible processes: the launcher above a pid, the members below a launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sgmon.proc import stat
+from sgmon.proc.stat import Stat
+
+
+def scan(root: str) -> dict[int, Stat]:
+    """The stat of every visible process; those that end meanwhile are left out."""
+    found = {}
+    for pid in stat.pids(root):
+        try:
+            found[pid] = stat.read(root, pid)
+        except OSError:
+            continue
+    return found
+
+
+def ancestors(pid: int, table: dict[int, Stat]) -> Iterable[int]:
+    """Parent, grandparent ... of ``pid``; ends at a parent that is not visible."""
+    seen = {pid}
+    while pid in table:
+        pid = table[pid].ppid
+        if pid <= 0 or pid in seen or pid not in table:
+            return
+        seen.add(pid)
+        yield pid
+
+
+@dataclass(slots=True)
+class Members:
+    """The processes that belong, or belonged, to one launcher. Kept between reads: when the launcher dies its
+    children get another parent, and are found by memory only.
+
+    ``refresh`` looks at pids it has not seen before alone, so that it costs little on a host with thousands.
+    """
+
+    root: str
+    launcher: int
+    start_ticks: int
+    #: pid -> start_ticks; the launcher first, the others in the order in which they were found
+    members: dict[int, int] = field(default_factory=dict)
+    _seen: set[int] = field(default_factory=set)
+
+    def refresh(self, forget: bool = False) -> None:
+        """Find new descendants. ``forget``: look at every pid again (a number may have been used anew)."""
+        if not self.members:
+            self.members[self.launcher] = self.start_ticks
+        present = set(stat.pids(self.root))
+        self._seen = self.members.keys() & present if forget else self._seen & present
+        fresh: dict[int, Stat] = {}
+        for pid in present - self._seen - self.members.keys():
+            try:
+                fresh[pid] = stat.read(self.root, pid)
+            except OSError:
+                continue
+        self._seen |= present
+        self._adopt(fresh)
+
+    def drop(self, pid: int) -> None:
+        """Forget a process that has ended."""
+        self.members.pop(pid, None)
+
+    def _adopt(self, fresh: dict[int, Stat]) -> None:
+        found = True
+        while found:
+            found = False
+            for pid, seen in sorted(fresh.items(), key=lambda item: (item[1].start_ticks, item[0])):
+                born_after = seen.start_ticks >= self.start_ticks
+                if pid not in self.members and seen.ppid in self.members and born_after:
+                    self.members[pid] = seen.start_ticks
+                    found = True
