@@ -1,0 +1,77 @@
+"""Bytes of a log by offset: a regular file that is read, or a spool for text that has no file.
+
+A file is opened without waiting and only when it is a regular one: reading a pipe, a terminal or a socket
+would take bytes away from whoever is meant to have them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from typing import Protocol
+
+
+class TextFile(Protocol):
+    """What the index reads. ``size`` only grows; a shorter file is another ``TextFile``."""
+
+    size: int
+
+    def read(self, offset: int, count: int) -> bytes: ...
+
+
+class RegularFile:
+    """A regular file, kept open: it stays readable when its name is gone."""
+
+    def __init__(self, path: str) -> None:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise OSError(f"not a regular file: {path}")
+        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        status = os.fstat(self._fd)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._fd)
+            self._fd = -1
+            raise OSError(f"not a regular file: {path}")
+        self.identity = f"{status.st_dev}:{status.st_ino}"
+        self.size = status.st_size
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to ``count`` bytes; fewer at the end, none where nothing can be read any more."""
+        try:
+            return os.pread(self._fd, count, offset)
+        except OSError:
+            return b""
+
+    def size_now(self) -> int:
+        """The size that the file has at this moment."""
+        try:
+            return os.fstat(self._fd).st_size
+        except OSError:
+            return self.size
+
+    def __del__(self) -> None:
+        # Closed when the last reader lets go: a search may still be in the middle of the old file.
+        fd, self._fd = getattr(self, "_fd", -1), -1
+        if fd >= 0:
+            os.close(fd)
+
+
+class Spool:
+    """Text from readings, kept in a temporary file without a name."""
+
+    identity = ""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="sgmon-log-")
+        self.size = 0
+
+    def append(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        written = 0
+        while written < len(data):
+            written += os.pwrite(self._file.fileno(), data[written:], self.size + written)
+        self.size += len(data)
+
+    def read(self, offset: int, count: int) -> bytes:
+        count = min(count, self.size - offset)
+        return os.pread(self._file.fileno(), count, offset) if count > 0 else b""

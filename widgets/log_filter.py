@@ -1,0 +1,84 @@
+"""What to look for in the log: text or regular expression, found out from the pattern itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sgmon.model import LogLine
+from widgets.log_text import Hint
+
+# Signs that somebody means a regular expression. A lone ".", "[" or "(" is text: "[TP3]", "f(x)", "0.5.23".
+_REGEX = re.compile(r"\.[*+?]|\\[dwsbDWSB.]|\||^\^|\$$|\[[^\]]+\][*+?{]|\(\?|\)[*+?]|\w[*+]")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One search. ``inverse`` asks for the lines without it."""
+
+    text: str
+    regex: re.Pattern[str]
+    is_regex: bool
+    inverse: bool = False
+
+    def hits(self, line: LogLine) -> bool:
+        return (self.regex.search(line.text) is None) if self.inverse else bool(self.regex.search(line.text))
+
+    def hint(self) -> Hint | None:
+        """A quick look at raw bytes; None where it could miss a line."""
+        if self.inverse or not self.text.isascii() or (self.is_regex and re.search(r"[\^$]|\\[AZb]", self.text)):
+            return None
+        if "\ufffd" in self.text or "…" in self.text:
+            return None
+        try:
+            quick = re.compile(self.regex.pattern.encode(), self.regex.flags & re.IGNORECASE)
+        except re.error:
+            return None
+        return lambda data: quick.search(data) is not None
+
+    @property
+    def label(self) -> str:
+        """How it shows in the title."""
+        mark = "!" if self.inverse else ""
+        return f"{mark}/{self.text}/" if self.is_regex else f'{mark}"{self.text}"'
+
+
+def parse(typed: str) -> Pattern:
+    """A pattern from what was typed: a leading "!" inverts, "/.../" is a regular expression in any case.
+
+    Lower case ignores case. A pattern that is no valid regular expression is taken as text.
+    """
+    inverse = typed.startswith("!") and len(typed) > 1
+    text = typed[1:] if inverse else typed
+    forced = len(text) > 2 and text.startswith("/") and text.endswith("/")
+    if forced:
+        text = text[1:-1]
+    flags = re.IGNORECASE if text == text.lower() else re.RegexFlag(0)
+    if forced or _REGEX.search(text):
+        try:
+            return Pattern(text, re.compile(text, flags), True, inverse)
+        except re.error:
+            pass
+    return Pattern(text, re.compile(re.escape(text), flags), False, inverse)
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """Which lines pass: of one rank, with or without a pattern."""
+
+    rank: str = ""
+    pattern: Pattern | None = None
+
+    def passes(self, line: LogLine) -> bool:
+        if self.rank and line.rank != self.rank:
+            return False
+        return self.pattern is None or self.pattern.hits(line)
+
+    def hint(self) -> Hint | None:
+        rank = self.rank.encode()
+        text = self.pattern.hint() if self.pattern is not None else None
+        if not rank:
+            return text
+        if text is None:
+            return lambda data: rank in data
+        return lambda data: rank in data and text(data)

@@ -1,0 +1,204 @@
+"""A row of the log as a line of spans: gutter, time, rank, message, and who printed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from sgmon.units import duration, plural, rank_list
+from widgets.line import Line, Span, cell, restyle
+from widgets.log_filter import Pattern
+from widgets.log_rows import Row, is_error, is_milestone, is_warning
+from widgets.log_window import Placed
+
+RANK_STYLES = 8
+GUTTER = 3
+CLOCKS = ("clock", "since", "none")
+
+
+@dataclass(frozen=True)
+class Brush:
+    """How rows are painted."""
+
+    width: int = 80
+    x: int = 0  # cells scrolled to the right
+    clock: str = "clock"
+    first_t: float | None = None
+    rank_width: int = 5
+    expected: tuple[str, ...] = ()
+    pattern: Pattern | None = None
+    wraps: bool = False
+
+    @property
+    def lead(self) -> int:
+        """Cells before the message."""
+        return GUTTER + (0 if self.clock == "none" else 9) + (self.rank_width + 1 if self.rank_width else 0)
+
+    @property
+    def room(self) -> int:
+        """Cells for the message."""
+        return max(8, self.width - self.lead)
+
+
+def paint_row(placed: Placed, brush: Brush, cursor: bool = False) -> Line:
+    """The whole row, as wide as the brush."""
+    row = placed.row
+    if row.kind == "gap":
+        line = rule(gap_words(row), brush.width, "warn")
+    elif row.kind == "noise":
+        line = _noise(row, brush)
+    else:
+        line = _line(placed, brush)
+    if cursor:
+        line = restyle((("▸", ""), *_without_first_cell(line)), "cursor")
+        fill = brush.width - sum(cell_len(text) for text, _ in line)
+        if fill > 0:
+            line = (*line, (" " * fill, "cursor"))
+    return line
+
+
+def gap_words(row: Row) -> str:
+    """ "4m12s silence"."""
+    return f"{duration(row.quiet_s)} " + ("without a dated line" if row.broken else "silence")
+
+
+def rule(words: str, width: int, style: str) -> Line:
+    """Words in the middle of a rule."""
+    side = max(2, (min(width, 100) - len(words) - 2) // 2)
+    return (("─" * side, "rule"), (f" {words} ", style), ("─" * side, "rule"))
+
+
+def _noise(row: Row, brush: Brush) -> Line:
+    words = plural(row.count, "known harmless line" if row.line.kind == "noise" else "access or harmless line")
+    return ((f" · {' ' * (brush.lead - GUTTER)}", "dim"), (f"{words} (f shows)", "dim"))
+
+
+def _line(placed: Placed, brush: Brush) -> Line:
+    row = placed.row
+    head = _lead(placed, brush)
+    tail = suffix(row, brush.expected) if placed.piece == 0 else ()
+    tail_width = sum(cell_len(text) for text, _ in tail)
+    style = message_style(row)
+    text = placed.text
+    if brush.wraps:
+        return (*head, *_marked(text, style, brush.pattern), *tail)
+    if brush.x:
+        text = _from_cell(text, brush.x)
+    room = max(4, brush.room - tail_width)
+    cells = cell_len(text)
+    if cells > room:
+        text = cell(text, room)[0]
+        cells = room
+    gap: Line = ((" " * (room - cells), ""),) if tail and room > cells else ()
+    return (*head, *_marked(text, style, brush.pattern), *gap, *tail)
+
+
+def _lead(placed: Placed, brush: Brush) -> Line:
+    row = placed.row
+    first = placed.piece == 0
+    mark, style = gutter(row) if first else ("│", "rule")
+    spans: list[Span] = [(" ", ""), (mark, style), (" ", "")]
+    if brush.clock != "none":
+        spans.append((f"{_clock(row, brush) if first else '':>8} ", "dim"))
+    if brush.rank_width:
+        ranks = rank_list(row.ranks) if first else ""
+        colour = rank_style(row.ranks[0]) if len(row.ranks) == 1 else "strong"
+        spans += [cell(ranks, brush.rank_width, colour), (" ", "")]
+    return tuple(spans)
+
+
+def _clock(row: Row, brush: Brush) -> str:
+    if brush.clock == "since" and brush.first_t is not None:
+        return "" if row.line.t is None else f"+{duration(row.line.t - brush.first_t)}"
+    return row.clock
+
+
+def gutter(row: Row) -> Span:
+    """The mark of a row: milestones and errors can be found by eye."""
+    line = row.line
+    if line.kind == "traceback":
+        return "┃", "bad"
+    if is_error(line):
+        return "✗", "bad"
+    if is_milestone(line):
+        return "◆", "accent"
+    if line.kind == "bar":
+        return "▷", "info"
+    if is_warning(line):
+        return "!", "warn"
+    if line.kind in ("noise", "access"):
+        return "·", "dim"
+    return " ", ""
+
+
+def message_style(row: Row) -> str:
+    """The style of the message itself."""
+    line = row.line
+    if line.kind == "traceback":
+        return "bad-soft"
+    if is_error(line):
+        return "bad"
+    if is_milestone(line):
+        return "strong"
+    if line.kind == "bar":
+        return "info"
+    if is_warning(line):
+        return "warn"
+    return "dim" if line.kind in ("noise", "access") else ""
+
+
+def suffix(row: Row, expected: tuple[str, ...]) -> Line:
+    """ "x8", or "x7, not TP5", for lines that several ranks printed."""
+    if row.count < 2:
+        return ()
+    sign = "≈" if row.similar else "×"
+    missing = [rank for rank in expected if rank not in row.ranks]
+    later = [rank for rank in missing if rank in row.late]
+    never = [rank for rank in missing if rank not in row.late]
+    spans: list[Span] = [(f" {sign}{row.count}", "strong")]
+    if len(missing) < len(row.ranks):
+        if later:
+            spans.append((f", {rank_list(later)} later", "warn"))
+        if never:
+            spans.append((f", not {rank_list(never)}", "odd"))
+    return tuple(spans)
+
+
+def rank_style(rank: str) -> str:
+    """The colour of a rank, by its last number."""
+    digits = "".join(c if c.isdigit() else " " for c in rank).split()
+    return f"rank{int(digits[-1]) % RANK_STYLES}" if digits else "rank0"
+
+
+def _marked(text: str, style: str, pattern: Pattern | None) -> Line:
+    """The text with every hit of the search marked."""
+    if pattern is None or pattern.inverse or not text:
+        return ((text, style),)
+    spans: list[Span] = []
+    position = 0
+    for hit in pattern.regex.finditer(text):
+        if hit.end() == hit.start():
+            continue
+        if hit.start() > position:
+            spans.append((text[position : hit.start()], style))
+        spans.append((hit[0], "match"))
+        position = hit.end()
+    spans.append((text[position:], style))
+    return tuple(span for span in spans if span[0])
+
+
+def _from_cell(text: str, x: int) -> str:
+    if text.isascii():
+        return text[x:]
+    used = 0
+    for index, char in enumerate(text):
+        if used >= x:
+            return text[index:]
+        used += cell_len(char)
+    return ""
+
+
+def _without_first_cell(line: Line) -> Line:
+    (text, style), *rest = line
+    return ((text[1:], style), *rest)

@@ -1,0 +1,196 @@
+"""From lines to rows: equal lines of many ranks once, one row per bar, silence drawn, known noise counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sgmon.model import LogLine
+from widgets.log_text import Entry, Wanted
+
+#: silence between two dated lines from which it is drawn
+QUIET_S = 20.0
+#: equal lines of other ranks fold when they come within so many lines and seconds of the first
+FOLD_LINES = 160
+FOLD_S = 5.0
+
+_PREFIX = re.compile(r"\[(?:\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)[^\]]{0,40}\] ?")
+_COUNT = re.compile(r"(\d+)/(\d+)")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one row of the log shows. ``key`` orders rows; it survives folding and filtering."""
+
+    offset: int
+    part: int  # -1: the silence before a line; 0, 1 ...: the states that one physical line holds
+    kind: str  # "line" | "gap" | "noise"
+    line: LogLine
+    clock: str = ""
+    message: str = ""
+    ranks: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()  # ranks that print the same further down
+    similar: bool = False  # the folded lines differ in their numbers
+    count: int = 1
+    quiet_s: float = 0.0
+    broken: bool = False  # undated output, such as a bar, came within the gap
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return (self.offset, self.part)
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What is folded and what passes."""
+
+    every_line: bool = False
+    noise_shown: bool = False
+    wanted: Wanted | None = None
+    gaps: bool = True
+
+
+@dataclass(slots=True)
+class _Draft:
+    offset: int
+    part: int
+    kind: str
+    line: LogLine
+    index: int
+    clock: str = ""
+    message: str = ""
+    ranks: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    similar: bool = False
+    count: int = 1
+    quiet_s: float = 0.0
+    broken: bool = False
+    burst: int = 0
+    dead: bool = False
+
+    def row(self) -> Row:
+        return Row(
+            self.offset,
+            self.part,
+            self.kind,
+            self.line,
+            self.clock,
+            self.message,
+            tuple(self.ranks),
+            tuple(self.late),
+            self.similar,
+            self.count,
+            self.quiet_s,
+            self.broken,
+        )
+
+
+def split_prefix(text: str) -> tuple[str, str]:
+    """Clock and message of a line: "[2026-11-29 16:03:29 TP0] Load ..." -> ("16:03:29", "Load ...")."""
+    found = _PREFIX.match(text)
+    return (found[1], text[found.end() :]) if found else ("", text)
+
+
+def is_error(line: LogLine) -> bool:
+    return line.kind in ("error", "traceback") or (line.level == "error" and line.kind != "noise")
+
+
+def is_warning(line: LogLine) -> bool:
+    return line.kind == "warning" or (line.level == "warning" and line.kind not in ("noise", "error"))
+
+
+def is_milestone(line: LogLine) -> bool:
+    return line.kind == "milestone" or (bool(line.milestone) and line.kind != "bar")
+
+
+class Folder:
+    """One pass over consecutive lines."""
+
+    def __init__(self, folding: Folding) -> None:
+        self._how = folding
+        self._drafts: list[_Draft] = []
+        self._groups: dict[str, _Draft] = {}
+        self._bars: dict[str, _Draft] = {}
+        self._noise: _Draft | None = None
+        self._last_t: float | None = None
+        self._undated = False
+        self._burst = 0
+
+    def fold(self, entries: Iterable[Entry]) -> list[Row]:
+        previous, part = -1, 0
+        for index, (offset, line) in enumerate(entries):
+            part = part + 1 if offset == previous else 0
+            previous = offset
+            if self._how.gaps:
+                self._quiet(offset, line, index)
+            if self._how.wanted is not None and not self._how.wanted(line):
+                continue
+            self._take(offset, part, line, index)
+        return [draft.row() for draft in self._drafts if not draft.dead]
+
+    def _quiet(self, offset: int, line: LogLine, index: int) -> None:
+        if line.t is None:
+            self._undated = True
+            return
+        if self._last_t is not None and line.t - self._last_t >= QUIET_S:
+            self._burst += 1
+            self._noise = None
+            self._drafts.append(
+                _Draft(offset, -1, "gap", line, index, quiet_s=line.t - self._last_t, broken=self._undated)
+            )
+        self._last_t = line.t if self._last_t is None else max(self._last_t, line.t)
+        self._undated = False
+
+    def _take(self, offset: int, part: int, line: LogLine, index: int) -> None:
+        how = self._how
+        if line.kind in ("noise", "access") and not how.noise_shown and not how.every_line:
+            if self._noise is not None:
+                self._noise.count += 1
+                return
+            self._noise = _Draft(offset, part, "noise", line, index)
+            self._drafts.append(self._noise)
+            return
+        clock, message = split_prefix(line.text)
+        draft = _Draft(offset, part, "line", line, index, clock, message, burst=self._burst)
+        if line.rank:
+            draft.ranks.append(line.rank)
+        if not how.every_line:
+            if line.kind == "bar":
+                self._bar(draft)
+            elif line.rank and self._joins(draft):
+                return
+        self._noise = None
+        self._drafts.append(draft)
+
+    def _bar(self, draft: _Draft) -> None:
+        found = _COUNT.search(draft.message)
+        stem = draft.message[: found.start()] if found else draft.message
+        stem = re.split(r"[\d(:|]", stem, maxsplit=1)[0].strip() + (f"/{found[2]}" if found else "")
+        older = self._bars.get(stem)
+        if older is not None and found:
+            before = _COUNT.search(older.message)
+            if before is not None and int(found[1]) >= int(before[1]):
+                older.dead = True
+        self._bars[stem] = draft
+
+    def _joins(self, draft: _Draft) -> bool:
+        """Whether the same line of another rank is shown already; then it is counted there."""
+        rank, line = draft.line.rank, draft.line
+        key = draft.message
+        if is_milestone(line) and line.kind != "bar":
+            key = _NUMBER.sub("0", key)
+        lead = self._groups.get(key)
+        if lead is not None and rank not in lead.ranks:
+            near = draft.index - lead.index <= FOLD_LINES and lead.burst == draft.burst
+            if near and lead.line.t is not None and line.t is not None:
+                near = abs(line.t - lead.line.t) <= FOLD_S
+            if near:
+                lead.ranks.append(rank)
+                lead.count += 1
+                lead.similar = lead.similar or draft.message != lead.message
+                return True
+            lead.late.append(rank)
+        self._groups[key] = draft
+        return False
