@@ -1,0 +1,207 @@
+"""Crashed: a worker is gone, or the log named a cause that nothing survives. The first cause, not the last line."""
+
+from __future__ import annotations
+
+from sgmon.diagnosis.phase import words
+from sgmon.diagnosis.scene import Scene
+from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
+from sgmon.text import clean
+from sgmon.units import plural
+
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    15: "SIGTERM",
+}
+#: seconds that an error line must stand without progress when no process died of it
+_SETTLED_S = 5.0
+#: kinds of log error that no start survives
+_FATAL_WORDS = (
+    "oom",
+    "port_in_use",
+    "died",
+    "sigquit",
+    "bind",
+    "segfault",
+    "exception",
+    "killed",
+    "no_such",
+    "missing",
+)
+
+
+def shut_down(scene: Scene) -> Verdict | None:
+    """Asked to end by SIGTERM after it was ready: neither a crash nor a hang."""
+    log = scene.snapshot.log
+    if log.sigterm_line is None or (log.error is not None and log.error.line < log.sigterm_line):
+        return None
+    fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
+    if scene.launcher is not None:
+        return Verdict(
+            "unhealthy",
+            "the server is shutting down: it was sent SIGTERM",
+            phase="serving" if scene.was_ready else scene.phase,
+            confidence=0.95,
+            rule="shutting-down",
+            evidence=(fact, Evidence("proc", f"the launcher (pid {scene.launcher.pid}) still lives")),
+        )
+    return Verdict(
+        "waiting",
+        "the server was shut down by SIGTERM and is gone",
+        confidence=0.95,
+        rule="ended",
+        evidence=(fact, Evidence("proc", "its processes are gone")),
+    )
+
+
+def crashed(scene: Scene) -> Verdict | None:
+    """A process is gone, or the log's first cause is fatal."""
+    dead = sorted(
+        (c for c in scene.snapshot.clocks if c.gone_t is not None),
+        key=lambda c: (c.gone_t or 0.0, c.role == "launcher", c.pid),
+    )
+    error = scene.snapshot.log.error
+    if dead:
+        return _from_death(scene, dead, error)
+    if error is not None and _is_fatal(scene, error):
+        return _from_log(scene, error)
+    return None
+
+
+def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
+    first = dead[0]
+    launcher_died = any(c.role == "launcher" for c in dead)
+    if launcher_died and error is None and _ended_well(scene, dead):
+        return Verdict(
+            "waiting",
+            "the server has ended with exit status 0",
+            confidence=0.9,
+            rule="ended",
+            evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
+        )
+    who = _who(first)
+    stage = "after it was ready" if scene.was_ready else f"in the {words(scene.phase)}"
+    evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
+    if error is not None:
+        evidence.insert(0, _error_fact(error))
+        headline = f"{_error_words(error)} {stage}"
+    elif first.role == "launcher":
+        headline = f"the launcher {how_it_ended(first)} {stage}"
+    else:
+        headline = f"{who} {how_it_ended(first)} {stage}"
+        if scene.launcher is not None:
+            headline += "; the launcher has not noticed yet"
+    if first.oom_kills:
+        evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
+        if error is None:
+            headline = f"{who} was killed by the kernel's OOM killer {stage}"
+    elif first.exit_signal == 9:
+        evidence.append(_sigkill_fact(scene, first))
+    if len(dead) > 1:
+        also = ", ".join(_who(c) for c in dead[1:5])
+        evidence.append(Evidence("proc", f"gone after it: {also}"))
+    rank = error.rank if error is not None and error.rank else first.rank
+    return Verdict(
+        "crashed",
+        headline,
+        phase=scene.phase,
+        since_t=first.gone_t or scene.t,
+        confidence=0.98 if error is not None or first.exit_signal or first.exit_code is not None else 0.9,
+        rule="process-gone",
+        odd_ranks=(rank,) if rank else (),
+        evidence=tuple(evidence[:5]),
+        next=_log_steps(scene, error),
+    )
+
+
+def _from_log(scene: Scene, error: LogError) -> Verdict:
+    alive = [f"{v.name} (pid {v.pid})" for v in scene.ranks][:4]
+    evidence = [_error_fact(error)]
+    if alive:
+        evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}; they end soon or hang on"))
+    return Verdict(
+        "crashed",
+        f"{_error_words(error)} in the {words(scene.phase)}",
+        phase=scene.phase,
+        since_t=error.seen_t if error.seen_t is not None else scene.t,
+        confidence=0.9,
+        rule="log-error",
+        odd_ranks=(error.rank,) if error.rank else (),
+        evidence=tuple(evidence),
+        next=_log_steps(scene, error),
+    )
+
+
+def _is_fatal(scene: Scene, error: LogError) -> bool:
+    log = scene.snapshot.log
+    later = [m for m in log.milestones if m.line > error.line]
+    if later or (log.ready_line is not None and log.ready_line > error.line):
+        return False  # it went on: a warning with an alarming face
+    if any(word in error.kind for word in _FATAL_WORDS):
+        return True
+    return error.seen_t is not None and scene.t - error.seen_t >= _SETTLED_S
+
+
+def how_it_ended(clock: ActivityClock) -> str:
+    """ "was killed by SIGKILL", "exited with status 1", "is gone (exit status unknown)"."""
+    if clock.exit_signal:
+        return f"was killed by {_SIGNALS.get(clock.exit_signal, f'signal {clock.exit_signal}')}"
+    if clock.exit_code is not None:
+        return f"exited with status {clock.exit_code}"
+    return "is gone (exit status unknown)"
+
+
+def _who(clock: ActivityClock) -> str:
+    name = clock.rank or {"launcher": "the launcher", "scheduler": "the scheduler"}.get(
+        clock.role, "an importing worker" if clock.role == "importing" else f"the {clock.role.replace('_', ' ')}"
+    )
+    return f"{name} (pid {clock.pid})"
+
+
+def _ended_well(scene: Scene, dead: list[ActivityClock]) -> bool:
+    launcher = next(c for c in dead if c.role == "launcher")
+    return launcher.exit_code == 0 or (scene.was_ready and launcher.exit_signal == 15)
+
+
+def _sigkill_fact(scene: Scene, first: ActivityClock) -> Evidence:
+    if first.role == "launcher":
+        return Evidence(
+            "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
+        )
+    if scene.snapshot.procs.oom_kills is None:
+        return Evidence("cgroup", "whether the OOM killer did it cannot be read here")
+    return Evidence("cgroup", "the OOM killer's count did not move: somebody else sent SIGKILL")
+
+
+def _error_fact(error: LogError) -> Evidence:
+    return Evidence("log", f"line {error.line}: {clean(error.text, 160)}", error.rank)
+
+
+def _error_words(error: LogError) -> str:
+    who = f"{error.rank}: " if error.rank else ""
+    return f"{who}{WORDS.get(error.kind, error.kind.replace('_', ' '))}"
+
+
+WORDS = {
+    "oom_cuda": "out of GPU memory",
+    "port_in_use": "the port is already in use",
+    "sigquit_child": "a child process failed",
+}
+
+
+def _log_steps(scene: Scene, error: LogError | None) -> tuple[NextStep, ...]:
+    path = scene.snapshot.log.path
+    if not path:
+        return ()
+    if error is not None:
+        start = max(1, error.line - 5)
+        return (NextStep("Read the log around the first cause", f"sed -n '{start},{error.line + 25}p' {path}"),)
+    return (NextStep("Read the end of the log", f"tail -n 60 {path}"),)

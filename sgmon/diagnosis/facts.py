@@ -1,0 +1,98 @@
+"""Evidence, next steps and missing signals in words: what all rules share."""
+
+from __future__ import annotations
+
+from sgmon.diagnosis.ranks import FRESH_S, RankView
+from sgmon.diagnosis.scene import Scene
+from sgmon.model import Evidence, Missing, NextStep
+from sgmon.text import clean
+from sgmon.units import age, duration, rank_list
+
+STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
+
+
+def names(views: tuple[RankView, ...] | list[RankView]) -> str:
+    """ "TP0-2,5", "the scheduler", "TP5 (importing)"."""
+    ranked = [v.rank for v in views if v.rank]
+    if not ranked:
+        return views[0].name if len(views) == 1 else f"{len(views)} processes"
+    return rank_list(ranked)
+
+
+def ranks_of(views: tuple[RankView, ...] | list[RankView]) -> tuple[str, ...]:
+    return tuple(v.rank or v.name for v in views)
+
+
+def log_fact(scene: Scene) -> Evidence:
+    """The last line, and for how long the log has been silent."""
+    log = scene.snapshot.log
+    if log.last_line is None:
+        return Evidence("log", "the log is empty" if log.path else "no log can be read")
+    silent = scene.t - scene.log_life_t
+    text = clean(log.last_line.text, 90)
+    return Evidence("log", f"silent for {age(silent)}, {log.lines} lines, the last: {text}", log.last_line.rank)
+
+
+def quiet_fact(view: RankView) -> Evidence:
+    """Which signal of a rank moved last, and when."""
+    mark = view.strong_mark
+    if view.clock is None:
+        return Evidence("proc", f"{view.name}: no counters could be read", view.rank, view.pid)
+    last = f"last sign of life {age(view.t - mark.t)} ago ({mark.text})" if mark else "no sign of life yet"
+    if view.cpu_counts and view.cpu_mark and (mark is None or view.cpu_mark.t > mark.t):
+        last = f"last sign of life {age(view.t - view.cpu_mark.t)} ago ({view.cpu_mark.text})"
+    return Evidence("proc", f"{view.name} (pid {view.pid}): {view.where()}; {last}", view.rank, view.pid)
+
+
+def doing_fact(view: RankView) -> Evidence:
+    signal = "proc"
+    if view.clock is not None and view.clock.marks and view.t - view.clock.marks[0].t <= FRESH_S:
+        signal = view.clock.marks[0].signal
+    elif view.wait.signal:
+        signal = view.wait.signal
+    return Evidence(signal, f"{view.name} (pid {view.pid}) {view.doing()}", view.rank, view.pid)
+
+
+def wait_fact(view: RankView) -> Evidence:
+    return Evidence(view.wait.signal or "proc", f"{view.name} (pid {view.pid}) {view.wait.text}", view.rank, view.pid)
+
+
+def dump_step(view: RankView) -> NextStep:
+    return NextStep(f"See where {view.name} stands", f"py-spy dump --nonblocking --pid {view.pid}")
+
+
+def since(scene: Scene, t: float) -> str:
+    return duration(max(0.0, scene.t - t))
+
+
+def missing_signals(scene: Scene) -> tuple[Missing, ...]:
+    """Which rules could not be evaluated, and what would give them."""
+    found: dict[str, Missing] = {}
+    snapshot = scene.snapshot
+    for source in (
+        snapshot.procs.missing,
+        *(v.process.missing for v in scene.ranks),
+        snapshot.port.missing if snapshot.port is not None else (),
+        *(d.missing for d in snapshot.stacks[-4:]),
+    ):
+        for item in source:
+            found.setdefault(item.signal, item)
+    if snapshot.gpu.unavailable and scene.args.device != "cpu":
+        found.setdefault(
+            "gpu",
+            Missing(
+                "gpu",
+                f"a rank that spins in a collective cannot be told from one that works: {snapshot.gpu.unavailable}",
+                snapshot.gpu.remedy,
+            ),
+        )
+    server = snapshot.server
+    if server is not None and not snapshot.log.lines and server.log_kind not in ("file", "deleted", ""):
+        found.setdefault("log", Missing("log", f"output goes to a {server.log_kind}", "give --log FILE"))
+    for probe in snapshot.probes:
+        if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 10:
+            hung = duration(snapshot.t - probe.in_flight_since_t)
+            found.setdefault(probe.name, Missing(probe.name, f"the {probe.name} probe has hung for {hung}"))
+        elif probe.error:
+            found.setdefault(probe.name, Missing(probe.name, probe.error, probe.remedy))
+    return tuple(found.values())

@@ -1,0 +1,200 @@
+"""One rank as the rules see it: its process, clock, GPU, log and stack side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.diagnosis import floors
+from sgmon.diagnosis.stack_words import StackWait, stack_wait
+from sgmon.diagnosis.waits import PEER_KINDS, Wait, wait_of
+from sgmon.model import ActivityClock, Gpu, Mark, Process, RankProgress, Snapshot, StackDump
+from sgmon.units import percent, rate
+
+#: a mark this young means "now": readings come once a second, busy machines skip some
+FRESH_S = 6.0
+#: dumps older than this, or older than the last sign of life, say nothing about now
+STACK_FRESH_S = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class RankView:
+    """A subject of judgement: a scheduler, an importing child, or, before there are any, the launcher."""
+
+    rank: str
+    process: Process
+    clock: ActivityClock | None
+    gpu: Gpu | None
+    progress: RankProgress | None
+    dumps: tuple[StackDump, ...]
+    phase: str
+    wait: Wait
+    t: float
+
+    @property
+    def name(self) -> str:
+        if self.process.role == "launcher":
+            return "the launcher"
+        return self.rank or ("the scheduler" if self.process.role == "scheduler" else "the worker process")
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def stopped(self) -> bool:
+        return self.process.state == "T" or self.process.frozen
+
+    @property
+    def waits_for_peer(self) -> bool:
+        return self.wait.kind in PEER_KINDS
+
+    @property
+    def importing(self) -> bool:
+        return self.process.role == "importing"
+
+    @property
+    def strong_mark(self) -> Mark | None:
+        """Newest sign of life other than CPU time."""
+        if self.clock is None:
+            return None
+        return next((m for m in self.clock.marks if m.signal != "cpu"), None)
+
+    @property
+    def cpu_mark(self) -> Mark | None:
+        if self.clock is None:
+            return None
+        return next((m for m in self.clock.marks if m.signal == "cpu"), None)
+
+    @property
+    def cpu_counts(self) -> bool:
+        """CPU time is work unless the rank spins: in NCCL by its GPU, or in a collective by its stack."""
+        return not self.waits_for_peer
+
+    @property
+    def life_t(self) -> float:
+        """When this rank last gave a sign of life."""
+        first = self.clock.first_t if self.clock is not None else None
+        times = [first if first is not None else 0.0]
+        if self.strong_mark is not None:
+            times.append(self.strong_mark.t)
+        if self.cpu_mark is not None and self.cpu_counts:
+            times.append(self.cpu_mark.t)
+        return max(times)
+
+    @property
+    def quiet_s(self) -> float:
+        return max(0.0, self.t - self.life_t)
+
+    @property
+    def strong_quiet_s(self) -> float:
+        mark = self.strong_mark
+        first = self.clock.first_t if self.clock is not None else None
+        return max(0.0, self.t - max(mark.t if mark is not None else 0.0, first or 0.0))
+
+    @property
+    def moves(self) -> bool:
+        return self.quiet_s <= FRESH_S
+
+    @property
+    def stack(self) -> StackWait | None:
+        return stack_wait(self.dumps)
+
+    def doing(self) -> str:
+        """What it does now, in words, from its freshest sign of life that tells most."""
+        if self.clock is None:
+            return "cannot be seen"
+        if self.stopped:
+            return "is stopped"
+        fresh = {m.signal: m for m in self.clock.marks if self.t - m.t <= FRESH_S}
+        if "compiler" in fresh:
+            return f"compiles ({fresh['compiler'].text})"
+        if self.wait.kind in ("lock", "baton"):
+            return self.wait.text
+        if self.importing and fresh:
+            cpu = self.clock.demand_percent
+            return "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
+        if "bytes" in fresh:
+            return f"reads {rate(self.clock.read_rate)}" if self.clock.read_rate else "reads"
+        if "bar" in fresh:
+            return f"moves ({fresh['bar'].text})"
+        for signal in ("gpu_memory", "memory", "network", "power", "log", "title"):
+            if signal in fresh:
+                return f"moves ({fresh[signal].text})"
+        if "cpu" in fresh and self.cpu_counts:
+            return f"computes ({fresh['cpu'].text})"
+        if self.wait.text:
+            return self.wait.text
+        return "does nothing"
+
+    def where(self) -> str:
+        """State, kernel wait and CPU as one short fact."""
+        parts = [f"state {self.process.state}"]
+        if self.process.wchan and self.process.wchan != "0":
+            parts.append(self.process.wchan)
+        if self.clock is not None and self.clock.demand_percent is not None:
+            parts.append(f"CPU {percent(self.clock.demand_percent)}")
+        return ", ".join(parts)
+
+
+def starved(view: RankView) -> bool:
+    """It wants a CPU and gets a fifth of it at most."""
+    clock = view.clock
+    if clock is None or clock.demand_percent is None or clock.cpu_percent is None:
+        return False
+    return clock.demand_percent > 50 and clock.cpu_percent < 0.2 * clock.demand_percent
+
+
+def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
+    """The subjects: schedulers and importing ranks; before there are any, whoever is starting."""
+    alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
+    chosen = [p for p in alive if p.role == "scheduler" or (p.role == "importing" and (p.rank or p.rank_inferred))]
+    if not chosen:
+        chosen = [p for p in alive if p.role in ("importing", "dp_controller")]
+    if not chosen:
+        chosen = [p for p in alive if p.role == "launcher"]
+    clocks = {c.pid: c for c in snapshot.clocks if c.gone_t is None}
+    progress = {p.rank: p for p in snapshot.log.ranks}
+    return tuple(_view(snapshot, p, clocks.get(p.pid), progress.get(p.rank), phase) for p in chosen)
+
+
+def _view(
+    snapshot: Snapshot, process: Process, clock: ActivityClock | None, progress: RankProgress | None, phase: str
+) -> RankView:
+    newest = max((m.t for m in clock.marks if m.signal != "cpu"), default=0.0) if clock is not None else 0.0
+    dumps = tuple(
+        d for d in snapshot.stacks if d.pid == process.pid and d.t >= newest and snapshot.t - d.t <= STACK_FRESH_S
+    )[-3:]
+    if process.role == "importing":
+        own_phase = "spawn"
+    elif progress is not None and process.role == "scheduler":
+        own_phase = progress.phase or phase
+    else:
+        own_phase = phase
+    return RankView(
+        rank=process.rank,
+        process=process,
+        clock=clock,
+        gpu=_gpu(snapshot, process),
+        progress=progress if process.role == "scheduler" else None,
+        dumps=dumps,
+        phase=own_phase,
+        wait=wait_of(process, clock, dumps),
+        t=snapshot.t,
+    )
+
+
+def _gpu(snapshot: Snapshot, process: Process) -> Gpu | None:
+    for gpu in snapshot.gpu.gpus:
+        if any(holder.pid == process.pid for holder in gpu.processes):
+            return gpu
+    if not process.rank:
+        return None
+    return next((g for g in snapshot.gpu.gpus if process.rank in g.ranks), None)
+
+
+def idle_gpu(view: RankView) -> bool:
+    """Its GPU does nothing at all, by ten seconds of samples or by the one there is."""
+    clock = view.clock
+    if clock is not None and clock.gpu_util_max is not None:
+        return clock.gpu_util_max <= floors.CPU_PERCENT
+    return view.gpu is not None and view.gpu.util_percent == 0

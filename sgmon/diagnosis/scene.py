@@ -1,0 +1,88 @@
+"""Everything the rules look at, drawn once from a snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.diagnosis import quiet
+from sgmon.diagnosis.phase import phase_of_snapshot
+from sgmon.diagnosis.ranks import RankView, rank_views
+from sgmon.model import ActivityClock, Process, ServerArgs, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read."""
+
+    snapshot: Snapshot
+    t: float
+    args: ServerArgs
+    phase: str
+    ranks: tuple[RankView, ...]
+    launcher: Process | None
+    launcher_clock: ActivityClock | None
+    blind: bool
+    healed_s: float
+
+    @property
+    def version(self) -> str:
+        server = self.snapshot.server
+        return self.snapshot.log.version or (server.version if server is not None else "")
+
+    @property
+    def was_ready(self) -> bool:
+        return self.snapshot.log.ready_line is not None
+
+    @property
+    def log_life_t(self) -> float:
+        """When the log last grew, our own probes' lines left out; 0 when it never did."""
+        return self.snapshot.log.last_activity_t or 0.0
+
+    @property
+    def life_t(self) -> float:
+        """The newest sign of life of any rank, or of the log."""
+        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0]
+        times += [view.life_t for view in self.ranks]
+        return max(times)
+
+    @property
+    def strong_life_t(self) -> float:
+        """The same, CPU time left out."""
+        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0]
+        times += [self.t - view.strong_quiet_s for view in self.ranks]
+        return max(times)
+
+    @property
+    def quiet_s(self) -> float:
+        return max(0.0, self.t - self.life_t)
+
+    def limits(self, *, certain: bool = False) -> quiet.Limits:
+        return quiet.limits(self.phase, blind=self.blind, healed_s=self.healed_s, certain=certain)
+
+
+def scene_of(snapshot: Snapshot) -> Scene:
+    """Look at the snapshot once; all rules share the result."""
+    phase = phase_of_snapshot(snapshot)
+    ranks = rank_views(snapshot, phase)
+    alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
+    launcher = next((p for p in alive if p.role == "launcher"), None)
+    clock = next((c for c in snapshot.clocks if launcher is not None and c.pid == launcher.pid), None)
+    healed = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
+    server = snapshot.server
+    args = snapshot.log.args or (server.args if server is not None else ServerArgs())
+    return Scene(
+        snapshot=snapshot,
+        t=snapshot.t,
+        args=args,
+        phase=phase,
+        ranks=ranks,
+        launcher=launcher,
+        launcher_clock=clock,
+        blind=not any(_readable(v) for v in ranks),
+        healed_s=min(healed, default=0.0),
+    )
+
+
+def _readable(view: RankView) -> bool:
+    """CPU time and memory are world-readable; with them alone a quiet rank can be told from a busy one."""
+    return view.process.cpu_s is not None

@@ -1,0 +1,104 @@
+"""The verdict: the rules in order, then hysteresis. First match wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sgmon.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
+from sgmon.diagnosis.crash import crashed, shut_down
+from sgmon.diagnosis.facts import missing_signals
+from sgmon.diagnosis.moving import cpu_alone, moving
+from sgmon.diagnosis.ready import ready
+from sgmon.diagnosis.scene import Scene, scene_of
+from sgmon.diagnosis.still import busy_for_nothing, stale_lock, still, storage
+from sgmon.diagnosis.stopped import stopped
+from sgmon.model import Evidence, NextStep, Snapshot, Verdict
+
+Rule = Callable[[Scene], Verdict | None]
+
+#: the order is the procedure: what is certain first, what needs time last
+RULES: tuple[Rule, ...] = (
+    shut_down,
+    crashed,
+    stopped,
+    ready,
+    gate,
+    weights_from_outside,
+    foreign_build_lock,
+    other_node,
+    storage,
+    stale_lock,
+    still,
+)
+
+#: changes into these are shown at once; others must hold for a moment, so that the line does not flap
+_AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect"})
+HOLD_S = 2.0
+
+
+def diagnose(snapshot: Snapshot) -> Verdict:
+    """The verdict of this moment; ``snapshot.verdict`` is the previous one."""
+    if snapshot.server is None:
+        return _settle(snapshot, _no_server(snapshot))
+    scene = scene_of(snapshot)
+    found = _judge(scene)
+    return _settle(snapshot, replace(found, missing=missing_signals(scene)))
+
+
+def _judge(scene: Scene) -> Verdict:
+    for rule in RULES:
+        verdict = rule(scene)
+        if verdict is not None:
+            return verdict
+    if not scene.ranks:
+        return _unseen(scene)
+    alone = cpu_alone(scene)
+    return moving(scene) if alone is None else busy_for_nothing(scene, alone)
+
+
+def _no_server(snapshot: Snapshot) -> Verdict:
+    if len(snapshot.candidates) > 1:
+        return Verdict(
+            "waiting",
+            f"{len(snapshot.candidates)} SGLang servers run here: choose one",
+            confidence=1.0,
+            rule="choose",
+            next=(NextStep("Watch one of them", f"sgmon --pid {snapshot.candidates[0].pid}"),),
+        )
+    looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
+    return Verdict("waiting", f"no SGLang server yet{looked}", confidence=1.0, rule="no-server")
+
+
+def _unseen(scene: Scene) -> Verdict:
+    """A server is named, but none of its processes was read: the first second, or no permission."""
+    snapshot = scene.snapshot
+    age = scene.t - (snapshot.server_seen_t or 0.0)
+    if age < 10.0 or scene.t - scene.log_life_t < 30.0:
+        return Verdict("progressing", "the server is starting", phase=scene.phase, confidence=0.4, rule="first-look")
+    return Verdict(
+        "unknown",
+        "none of the server's processes can be read: neither hung nor slow can be said",
+        phase=scene.phase,
+        confidence=0.9,
+        rule="blind",
+        evidence=(Evidence("proc", "no process of the server's tree is visible"),),
+        next=(NextStep("See what sgmon may read here", "sgmon doctor"),),
+    )
+
+
+def _settle(snapshot: Snapshot, found: Verdict) -> Verdict:
+    """Keep since_t over equal verdicts; let a softer state wait until it has held."""
+    old = snapshot.verdict
+    if (found.state, found.rule) == (old.state, old.rule):
+        return replace(found, since_t=old.since_t if old.since_t else found.since_t or snapshot.t)
+    if found.state == old.state:
+        return replace(found, since_t=found.since_t or old.since_t or snapshot.t)
+    fresh = replace(found, since_t=found.since_t or snapshot.t)
+    if found.state in _AT_ONCE or not old.rule or old.state == "waiting":
+        return fresh
+    if old.pending != found.state:
+        return replace(old, pending=found.state, pending_t=snapshot.t)
+    if snapshot.t - old.pending_t < HOLD_S:
+        return old
+    return fresh
