@@ -12,9 +12,7 @@ from sgmon.text import clean
 MAX_THREADS = 4096
 MAX_FRAMES = 2048
 
-_THREAD = re.compile(
-    r"^Thread (?P<tid>0x[0-9a-fA-F]+|\d+)?\s*\((?P<state>[^)]*)\)(?::? \"(?P<name>.*)\")?\s*$"
-)
+_THREAD = re.compile(r"^Thread (?P<tid>0x[0-9a-fA-F]+|\d+)?\s*\((?P<state>[^)]*)\)(?::? \"(?P<name>.*)\")?\s*$")
 _FRAME = re.compile(r"^ {2,}(?P<function>\S.*?) \((?P<file>.*?)(?::(?P<line>\d+))?\)\s*$")
 _PYTHON = re.compile(r"^Python v(?P<version>\d+\.\d+\.\d+\S*)", re.MULTILINE)
 _NATIVE_FILE = re.compile(r"\.(?:so[\d.]*|c|cc|cpp|cxx|cu|h|hpp|cuh|S)$|(?:^|/)python3[\d.t]*$|^\[|^$")

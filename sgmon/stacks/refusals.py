@@ -140,9 +140,7 @@ def refusal(
     return _unknown(stderr)
 
 
-def _denied(
-    text: str, uid_same: bool | None, ptrace_scope: int | None, has_cap: bool | None
-) -> Refusal | None:
+def _denied(text: str, uid_same: bool | None, ptrace_scope: int | None, has_cap: bool | None) -> Refusal | None:
     """A refusal by the kernel. py-spy says so in three ways, one of which speaks of a process not running."""
     plain = _says(text, "permission denied", "operation not permitted", "os error 1)", "os error 13", "eperm")
     misleading = _says(text, "failed to get process executable name") and not _says(text, "os error 2")
