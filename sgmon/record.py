@@ -174,12 +174,11 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
     """Decompress as far as the bytes go: a killed recorder leaves no gzip trailer."""
     unpack = zlib.decompressobj(wbits=31)
     while block := raw.read(1 << 16):
-        try:
-            yield unpack.decompress(block)
-        except zlib.error:
-            return
-        if unpack.eof:
-            rest = unpack.unused_data
-            unpack = zlib.decompressobj(wbits=31)
-            if rest:
-                yield unpack.decompress(rest)
+        while block:
+            try:
+                yield unpack.decompress(block)
+            except zlib.error:
+                return
+            block = unpack.unused_data  # what follows the end of one gzip member: the next one
+            if unpack.eof:
+                unpack = zlib.decompressobj(wbits=31)

@@ -1,0 +1,73 @@
+"""Baselines come from the last ready starts of the same key, then of a wider one, and say which."""
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+from sgmon.history import History, Passed, Run, RunKey
+
+KEY = RunKey("m", "0.5.23", "tp8 dp1 pp1 n1", "H200", "host-a", "ext4", "warm")
+
+
+def _run(started: float, ready_s: float, key: RunKey = KEY, outcome: str = "ready") -> Run:
+    return Run(
+        key=key,
+        started=started,
+        outcome=outcome,
+        duration_s=ready_s,
+        lines=641,
+        milestones=(Passed("load_begin", 20.0, 100), Passed("kv_alloc", ready_s - 100, 233)),
+        gaps=((ready_s / 4, 217),),
+        args=(("tp_size", "8"),),
+    )
+
+
+def test_no_start_yet_no_number(tmp_path: Path) -> None:
+    assert History(tmp_path / "h.sqlite").baseline(KEY) is None
+
+
+def test_the_last_ten_ready_starts_make_the_baseline(tmp_path: Path) -> None:
+    history = History(tmp_path / "h.sqlite")
+    history.add(_run(0.0, 99_999.0))  # older than the last ten
+    for number in range(10):
+        history.add(_run(float(number + 1), 600.0 + number))
+    history.add(_run(50.0, 7.0, outcome="crashed"))
+    base = history.baseline(KEY)
+    assert base is not None
+    assert (base.count, base.ready_median_s, base.ready_p90_s, base.lines) == (10, 604.5, 608.0, 641)
+    assert "same model" in base.like
+    kv = next(one for one in base.milestones if one.name == "kv_alloc")
+    assert (kv.median_s, kv.line) == (504.5, 233)
+
+
+def test_a_wider_key_is_used_and_named(tmp_path: Path) -> None:
+    history = History(tmp_path / "h.sqlite")
+    history.add(_run(1.0, 600.0, replace(KEY, host="host-b")))
+    base = history.baseline(KEY)
+    assert base is not None
+    assert "another host" in base.like
+    assert history.baseline(replace(KEY, model="other")) is None
+
+
+def _add(path: str) -> None:
+    for number in range(20):
+        History(Path(path)).add(_run(float(number), 600.0))
+
+
+def test_two_monitors_write_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_add, args=(str(path),)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert len(History(path).runs(100)) == 40
+
+
+def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    history = History(tmp_path / "h.sqlite")
+    number = history.add(_run(1.0, 600.0))
+    assert history.get(number) == replace(_run(1.0, 600.0), id=number)
+    assert history.get(number + 1) is None
