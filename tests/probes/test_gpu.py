@@ -1,0 +1,257 @@
+"""The GPU probe on an NVML that works, refuses, hangs, blocks in the kernel, crashes and loses GPUs."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from sgmon.model import Missing
+from sgmon.probes import gpu as gpu_module
+from sgmon.probes.gpu import GpuProbe
+from sgmon.units import duration
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+@pytest.fixture
+def probe(nvml, watch, monkeypatch):
+    monkeypatch.setattr(gpu_module, "ANSWER_S", 0.4)
+    made = GpuProbe(watch())
+    yield made
+    made.close()
+
+
+def test_values_of_a_working_gpu(nvml, probe):
+    nvml.write("count 2", "gpu * mem 5000", "gpu 0 throttle 0x25", "gpu 0 ecc 3", "gpu 1 minor 7", "gpu 0 util 42")
+    reading = probe.read()
+    assert (reading.unavailable, reading.source, reading.driver) == ("", "NVML", "570.133.20")
+    gpu = reading.gpus[0]
+    assert (gpu.name, gpu.total_bytes, gpu.used_bytes) == ("NVIDIA H200", 143771 * MIB, 5000 * MIB)
+    assert (gpu.util_percent, gpu.power_w, gpu.power_limit_w, gpu.temperature_c) == (42, 78.0, 700.0, 35)
+    assert gpu.sm_clock_mhz == 1980
+    assert gpu.throttle == ("power cap", "thermal (software)")  # bit 0, idle, is no throttling
+    assert gpu.ecc_errors == 3
+    assert [g.minor for g in reading.gpus] == [0, 7]
+    assert gpu.missing == ()
+
+
+def test_not_available_is_none_and_has_a_reason(nvml, probe):
+    nvml.write("count 1", "fail nvmlDeviceGetPowerUsage * 3", "fail nvmlDeviceGetUtilizationRates * 4")
+    gpu = probe.read().gpus[0]
+    assert gpu.power_w is None
+    assert gpu.util_percent is None
+    assert Missing("power_mw", "not supported by this GPU") in gpu.missing
+    assert Missing("util", "no permission") in gpu.missing
+
+
+def test_old_driver_without_memory_v2_says_what_it_counts(nvml, probe):
+    nvml.write("count 1", "gpu * mem 5000", "fail nvmlDeviceGetMemoryInfo_v2 * 13")
+    gpu = probe.read().gpus[0]
+    assert gpu.used_bytes == 5600 * MIB
+    assert [m.signal for m in gpu.missing] == ["reserved_bytes"]
+
+
+def test_reserve_known_from_before_is_taken_off(nvml, probe):
+    nvml.write("count 1", "gpu * mem 5000")
+    probe.read()
+    nvml.write("count 1", "gpu * mem 5000", "fail nvmlDeviceGetMemoryInfo_v2 * 20")
+    assert probe.read().gpus[0].used_bytes == 5000 * MIB
+
+
+def test_holders_with_names_and_unknown_memory(nvml, probe):
+    script = "import setproctitle; setproctitle.setproctitle('sglang::scheduler_TP1'); print(flush=True); input()"
+    holder = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        holder.stdout.readline()
+        nvml.write("count 2", "gpu * mem 5000", f"proc 0 {holder.pid} 31000", "proc 1 4194303 NA")
+        first, second = probe.read().gpus
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert first.processes[0].name == "sglang::scheduler_TP1"  # recognisable, also when its server is gone
+    assert first.processes[0].used_bytes == 31000 * MIB
+    assert (second.processes[0].pid, second.processes[0].used_bytes, second.processes[0].name) == (4194303, None, "")
+
+
+def test_mig_slices(nvml, probe):
+    nvml.write("count 2", "mig 1 0 18000 400", "mig 1 3 18000 500")
+    whole, cut = probe.read().gpus
+    assert not whole.mig
+    assert cut.mig
+    assert [(part.slot, part.total_bytes, part.used_bytes) for part in cut.slices] == [
+        (0, 18000 * MIB, 400 * MIB),
+        (3, 18000 * MIB, 500 * MIB),
+    ]
+    assert cut.slices[0].uuid.startswith("MIG-")
+
+
+@pytest.mark.parametrize("count", [0, 1, 16])
+def test_counts(nvml, probe, count):
+    nvml.write(f"count {count}")
+    reading = probe.read()
+    assert len(reading.gpus) == count
+    assert reading.unavailable == ""
+
+
+def test_gpus_join_and_leave(nvml, probe):
+    for count in (2, 4, 1):
+        nvml.write(f"count {count}")
+        assert [gpu.index for gpu in probe.read().gpus] == list(range(count))
+
+
+def test_lost_gpu_does_not_hide_the_others_and_comes_back(nvml, probe, clock):
+    nvml.write("count 3")
+    probe.read()
+    nvml.write("count 3", "fail * 1 15")
+    reading = probe.read()
+    assert reading.unavailable == ""
+    assert "lost" in reading.gpus[1].error
+    assert (reading.gpus[1].used_bytes, reading.gpus[1].name) == (None, "NVIDIA H200")
+    assert reading.gpus[0].used_bytes is not None
+    nvml.write("count 3")
+    clock.shift_s += 31  # a new nvmlInit is due
+    assert [gpu.error for gpu in probe.read().gpus] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "remedy"),
+    [
+        (9, "not loaded", "modprobe"),
+        (18, "differ in version", "reboot"),
+        (4, "no permission", "root"),
+        (20, "memory", ""),
+    ],
+)
+def test_refused_init_in_words(nvml, probe, code, words, remedy):
+    nvml.write(f"init_error {code}")
+    reading = probe.read()
+    assert reading.state == "failed"
+    assert words in reading.unavailable
+    assert remedy in reading.remedy
+
+
+def test_driver_reload_is_survived(nvml, probe, clock):
+    nvml.write("count 2")
+    probe.read()
+    nvml.write("count 2", "fail * * 9")
+    reading = probe.read()
+    assert (reading.state, reading.unavailable) == ("failed", "the NVIDIA driver is not loaded")
+    assert [(gpu.name, gpu.used_bytes) for gpu in reading.gpus] == [("NVIDIA H200", None)] * 2
+    nvml.write("count 2")
+    clock.shift_s += 1.1
+    assert probe.read().unavailable == ""
+
+
+@pytest.mark.parametrize("rule", ["delay nvmlDeviceGetMemoryInfo* 1 60", "dstate nvmlDeviceGetMemoryInfo* 1 60"])
+def test_hanging_call_is_named_killed_and_left_out(nvml, probe, clock, rule):
+    nvml.write("count 3")
+    probe.read()
+    child = probe._child.pid
+    nvml.write("count 3", rule)
+    start = clock.now()
+    reading = probe.read()
+    assert clock.now() - start < 1.5
+    assert reading.state == "silent"
+    assert reading.unavailable.startswith("NVML silent for ")
+    assert "nvmlDeviceGetMemoryInfo_v2 of GPU 1 hangs" in reading.unavailable
+    assert [gpu.used_bytes for gpu in reading.gpus] == [None] * 3
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    clock.shift_s += 0.5
+    assert "silent" in probe.read().unavailable  # back-off: no new child yet
+    assert probe._child is None
+    clock.shift_s += 1.0
+    reading = probe.read()
+    assert reading.unavailable == ""
+    assert [bool(gpu.error) for gpu in reading.gpus] == [False, True, False]
+    nvml.write("count 3")
+    clock.shift_s += 61
+    assert [gpu.error for gpu in probe.read().gpus] == ["", "", ""]
+
+
+def test_back_off_grows_and_silence_adds_up(nvml, probe, clock):
+    nvml.write("count 2", "delay nvmlDeviceGetCount* * 60")
+    waits = []
+    for _ in range(4):
+        probe.read()
+        assert probe._child is None
+        waits.append(probe._retry_t - clock.now())
+        clock.shift_s += waits[-1]
+    assert [round(wait) for wait in waits] == [1, 2, 4, 8]
+    reading = probe.read()
+    assert reading.failing_s > 15
+    assert f"silent for {duration(reading.failing_s)}: the driver does not answer" in reading.unavailable
+
+
+def test_hang_in_init_is_told_at_once_and_ended_late(nvml, probe, clock):
+    nvml.write("count 2", "init_delay 60")
+    reading = probe.read()
+    assert reading.state == "silent"
+    assert "nvmlInit" in reading.unavailable
+    child = probe._child
+    assert child is not None  # a slow init may still come good
+    clock.shift_s += 31
+    probe.read()
+    assert probe._child is None
+
+
+def test_crash_of_the_library(nvml, probe, clock):
+    nvml.write("count 2", "crash nvmlDeviceGetUtilizationRates 1 11")
+    reading = probe.read()
+    assert (reading.state, reading.unavailable) == ("died", "NVML child died: SIGSEGV")
+    nvml.write("count 2")
+    clock.shift_s += 1.1
+    assert probe.read().unavailable == ""
+
+
+def test_no_library_is_asked_rarely(watch, clock, monkeypatch, tmp_path):
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    probe = GpuProbe(watch())
+    reading = probe.read()
+    if not reading.unavailable:
+        pytest.skip("this machine has a driver")
+    assert reading.unavailable == "no NVIDIA driver found (libnvidia-ml.so.1)"
+    assert (reading.state, bool(reading.remedy)) == ("no-driver", True)
+    clock.shift_s += 30
+    assert probe.read().failing_s >= 30
+    assert probe._child is None
+
+
+def test_what_a_library_prints_is_no_answer(nvml, probe):
+    nvml.write("count 1", "this line makes the double complain on stderr")
+    assert len(probe.read().gpus) == 1
+
+
+def test_child_dies_with_its_parent_even_in_a_hung_call(nvml):
+    nvml.write("count 1", "delay nvmlDeviceGetName * 60")
+    script = (
+        "from sgmon.probes.child import Child\n"
+        "from sgmon.probes.base import Clock\n"
+        "import signal\n"
+        "child = Child('sgmon.probes.gpu_child', Clock().now)\n"
+        "child.receive(20); child.send({'ask': 'init'}); child.receive(20); child.send({'ask': 'gpus'})\n"
+        "child.receive(0.2)\n"
+        "print(child.pid, child.where(), flush=True)\n"
+        "signal.pause()\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    pid, call, gpu = parent.stdout.readline().split()
+    assert (call, gpu) == ("nvmlDeviceGetName", "0")
+    handle = os.pidfd_open(int(pid))
+    parent.send_signal(signal.SIGKILL)
+    parent.communicate()
+    ended, _, _ = select.select([handle], [], [], 10)
+    os.close(handle)
+    assert ended
+
+
+def test_switched_off_says_so_once(watch):
+    probe = GpuProbe(watch(gpu=False))
+    assert probe.read().state == "off"
+    assert probe.read() is None
