@@ -39,7 +39,7 @@ from sgmon.model.snapshot import (
     Series,
     Snapshot,
 )
-from sgmon.model.stacks import Frame, StackClass, StackDump, StacksReading, Thread
+from sgmon.model.stacks import CauseHit, Frame, StackClass, StackDump, StacksReading, Thread
 from sgmon.model.verdict import (
     STATES,
     Evidence,
@@ -56,6 +56,7 @@ __all__ = [
     "Bar",
     "BlockedCall",
     "Candidate",
+    "CauseHit",
     "Compiler",
     "Event",
     "Evidence",

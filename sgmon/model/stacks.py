@@ -65,3 +65,22 @@ class StackClass:
     moving: bool = False
     odd: bool = False
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseHit:
+    """An entry of the cause book that fits what is seen. confidence 0..1 is a judgement of the book's author.
+
+    ranks: where it was seen, () when only the log or NCCL told it. by_user: from the user's own book.
+    """
+
+    id: str
+    title: str
+    confidence: float
+    ranks: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    advice: str = ""
+    command: str = ""
+    sources: tuple[str, ...] = ()
+    slow: bool = False  # explains slowness: no hang
+    by_user: bool = False
