@@ -1,0 +1,90 @@
+"""``sgmon doctor``: what can be seen here, how to see more, and what would spoil a start."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.doctor import Check, seeing, starting
+from sgmon.model import GpuReading
+from sgmon.probes.base import Clock, ProbeError, Watched
+from sgmon.probes.gpu import GpuProbe
+from sgmon.settings import Settings
+from sgmon.target import TargetError, find
+from sgmon.text import clean, mask
+
+HELP = "what sgmon can see here, and how to see more"
+NVML_S = 5.0
+_SIGN = {"ok": "ok  ", "note": "note", "bad": "BAD ", "unknown": "?   "}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_target_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        settings = settings_from(args)
+        server = find(Path(settings.proc_root), settings).server
+    except UsageError as err:
+        return say_usage(err)
+    except TargetError as err:
+        print(f"sgmon: {err}", file=sys.stderr)
+        server = None
+    gpu = ask_gpu(settings) if settings.gpu else GpuReading(unavailable="not looked at (--no-gpu)")
+    port = settings.port or (server.args.port if server else 30000)
+    checks = seeing(settings.proc_root, server, gpu)
+    if server is None:
+        checks += starting(settings.proc_root, port, gpu)
+    if args.json:
+        body = {"schema": 1, "checks": [_safe(check) for check in checks]}
+        sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+    else:
+        print("\n".join(as_lines(checks)))
+    return 0
+
+
+def as_lines(checks: list[Check]) -> list[str]:
+    lines: list[str] = []
+    group = ""
+    for check in checks:
+        if check.group != group:
+            group = check.group
+            lines += ["", group] if lines else [group]
+        safe = _safe(check)
+        lines.append(f"  {_SIGN[check.status]}  {safe['name']:18}  {safe['text']}")
+        if check.remedy:
+            lines.append(f"        {'':18}  > {safe['remedy']}")
+    return lines
+
+
+def ask_gpu(settings: Settings) -> GpuReading | None:
+    """One NVML reading, or None when the driver did not answer in ``NVML_S``."""
+    answer: list[GpuReading | None] = [None]
+    done = threading.Event()
+
+    def ask() -> None:
+        probe = GpuProbe(Watched(settings, Clock()))
+        try:
+            reading = probe.read()
+            answer[0] = reading if isinstance(reading, GpuReading) else None
+        except ProbeError as err:
+            answer[0] = GpuReading(unavailable=err.words, remedy=err.remedy)
+        finally:
+            done.set()
+            probe.close()
+
+    threading.Thread(target=ask, daemon=True, name="doctor-nvml").start()
+    done.wait(NVML_S)
+    return answer[0]
+
+
+def _safe(check: Check) -> dict[str, str]:
+    return {name: mask(clean(value)) for name, value in dataclasses.asdict(check).items()}

@@ -1,0 +1,7 @@
+"""What sgmon can see here, how to see more, and what would spoil a start. Looks only; changes nothing."""
+
+from sgmon.doctor.check import Check
+from sgmon.doctor.seeing import seeing
+from sgmon.doctor.starting import starting
+
+__all__ = ["Check", "seeing", "starting"]
