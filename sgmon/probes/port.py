@@ -15,6 +15,7 @@ from sgmon.model import Listener, PortReading, ServerArgs
 from sgmon.probes.base import Watched
 from sgmon.probes.listeners import Listeners
 from sgmon.text import clean
+from sgmon.units import plural
 
 if TYPE_CHECKING:
     import httpx
@@ -52,7 +53,7 @@ class PortProbe:
         self._client: httpx.Client | None = None
         self._server: tuple[int, int] | None = None
         self._was_ready = False
-        self._tls = False
+        self._tls = self._tls_tried = False
         self._mute = 0
         self.interval_s = LOOK_S
 
@@ -68,7 +69,9 @@ class PortProbe:
             return None
         identity = (server.pid, server.start_ticks) if server else None
         if identity != self._server:
-            self._server, self._was_ready, self._tls, self._mute = identity, False, False, 0
+            self._server = identity
+            self._was_ready = self._tls = self._tls_tried = False
+            self._mute = 0
         args = server.args if server else ServerArgs()
         reading = self._look(server.pid if server else None, args.host, port)
         if reading.answer == "":
@@ -112,27 +115,33 @@ class PortProbe:
         )
 
     def _ask(self, reading: PortReading, args: ServerArgs) -> PortReading:
+        host, secure = _probe_host(reading.host), args.ssl or self._tls
         start = self._now()
-        secure = args.ssl or self._tls
-        got = self._get(_probe_host(reading.host), reading.port, secure)
-        if got.answer == "reset" and not secure and speaks_tls(_probe_host(reading.host), reading.port):
-            self._tls = True
-            start = self._now()
-            got = self._get(_probe_host(reading.host), reading.port, True)
-            got = replace(got, note=got.note or "the port speaks TLS, although the arguments do not say so")
+        got = self._get(host, reading.port, secure)
+        if got.answer == "reset" and not got.note and not secure and not self._tls_tried:
+            self._tls_tried = True
+            self._tls = speaks_tls(host, reading.port)
+            if self._tls:
+                start = self._now()
+                got = self._get(host, reading.port, True)
+        latency_s = self._now() - start
+        silent = got.answer in ("mute", "timeout")
         self._was_ready = self._was_ready or got.status == 200
-        self._mute = self._mute + 1 if got.answer in ("mute", "timeout") else 0
+        self._mute = self._mute + 1 if silent else 0
         queued = max((listener.accept_queue or 0 for listener in reading.listeners), default=0)
-        note = got.note
-        if got.answer in ("mute", "timeout") and queued:
-            note = f"{queued} connections wait to be accepted"
+        notes = [
+            reading.note,
+            got.note,
+            "the port speaks TLS, although the arguments do not say so" if self._tls else "",
+            f"{plural(queued, 'connection')} not accepted by the server yet" if silent and queued else "",
+        ]
         return replace(
             reading,
             answer=got.answer,
             status=got.status,
-            latency_s=self._now() - start if got.answer != "refused" else None,
+            latency_s=None if got.answer in ("refused", "skipped") else latency_s,
             client=got.client,
-            note="; ".join(filter(None, (reading.note, note))),
+            note="; ".join(filter(None, notes)),
         )
 
     def _next(self, reading: PortReading) -> float:
@@ -164,9 +173,8 @@ class PortProbe:
         except httpx.TransportError as err:
             if connection.too_late:
                 return _Answer("mute", client=connection.client, note="answers byte by byte")
-            note = "" if "disconnected" in str(err) or not str(err) else clean(str(err), 120)
-            if isinstance(err, httpx.RemoteProtocolError) and note:
-                note = f"what answers does not speak HTTP: {note}"
+            foreign = isinstance(err, httpx.RemoteProtocolError) and "disconnected" not in str(err)
+            note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
             return _Answer("reset", client=connection.client, note=note)
         finally:
             late.cancel()

@@ -204,6 +204,7 @@ static void hold(double s, int d_state)     /* signals do not cut it short */
     struct timespec t = {(time_t)s, (long)((s - (time_t)s) * 1e9)};
     pid_t pid = d_state ? vfork() : -1;     /* this thread shows state D until the vfork child exits */
     if (pid == 0) {
+        syscall(SYS_prctl, 1, SIGKILL, 0, 0, 0);    /* PR_SET_PDEATHSIG: nothing stays behind when we are killed */
         syscall(SYS_nanosleep, &t, NULL);
         _exit(0);
     }

@@ -1,0 +1,311 @@
+"""The port probe on real sockets: refused, mute, 503, slow 200, reset, TLS, a stranger, a full accept queue."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sgmon.model import Server, ServerArgs
+from sgmon.probes import port as port_module
+from sgmon.probes.port import PortProbe
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+STARTING = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
+
+
+def server(port: int, pid: int | None = None, **args: object) -> Server:
+    return Server(pid=pid or os.getpid(), start_ticks=1, args=ServerArgs(port=port, **args))
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(8)
+        yield sock
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    monkeypatch.setattr(port_module, "FIRST_ANSWER_S", 0.3)
+    monkeypatch.setattr(port_module, "CONNECT_S", 0.3)
+
+
+def answer(listener: socket.socket, *replies: bytes | str) -> list[bytes]:
+    """Answer one connection after the other; returns the requests as they come."""
+    requests: list[bytes] = []
+
+    def serve() -> None:
+        for reply in replies:
+            connection, _ = listener.accept()
+            with connection:
+                requests.append(connection.recv(4096))
+                if reply == "reset":
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                elif isinstance(reply, bytes):
+                    connection.sendall(reply)
+
+    threading.Thread(target=serve, daemon=True).start()
+    return requests
+
+
+def test_nothing_to_probe_before_a_server_is_known(watch):
+    assert PortProbe(watch()).read() is None
+
+
+def test_refused_costs_no_connection_and_no_httpx(closed_port):
+    script = (
+        "import sys\n"
+        "from sgmon.probes.base import Clock, Watched\n"
+        "from sgmon.probes.port import PortProbe\n"
+        "from sgmon.settings import Settings\n"
+        f"probe = PortProbe(Watched(Settings(port={closed_port}), Clock()))\n"
+        "print(probe.read().answer, 'httpx' in sys.modules, probe.interval_s)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["refused", "False", "2.0"], done.stderr
+
+
+def test_status_client_and_owner(watch, listener):
+    port = listener.getsockname()[1]
+    probe = PortProbe(watch(server(port)))
+    requests = answer(listener, STARTING, OK)
+    reading = probe.read()
+    assert (reading.answer, reading.status, probe.interval_s) == ("http", 503, 2.5)
+    assert reading.client.startswith("127.0.0.1:")
+    assert [(one.pid, one.ours, one.accept_queue) for one in reading.listeners] == [(os.getpid(), True, 0)]
+    assert "python" in reading.listeners[0].name
+    assert requests[0].startswith(b"GET /health HTTP/1.1\r\n")
+    assert b"connection: close" in requests[0].lower()
+    reading = probe.read()
+    assert (reading.status, probe.interval_s) == (200, 10.0)
+
+
+def test_a_ready_server_gets_time_for_its_503(watch, listener, short, monkeypatch):
+    """/health answers 503 after 20 s when the scheduler hangs: the longer wait begins with the first 200."""
+    probe = PortProbe(watch(server(listener.getsockname()[1])))
+    waits = []
+    get = probe._get
+
+    def spy(host, port, secure):
+        waits.append(port_module.ANSWER_S if probe._was_ready else port_module.FIRST_ANSWER_S)
+        return get(host, port, secure)
+
+    monkeypatch.setattr(probe, "_get", spy)
+    answer(listener, STARTING, OK, STARTING)
+    assert [probe.read().status for _ in range(3)] == [503, 200, 503]
+    assert waits == [0.3, 0.3, 22.0]
+
+
+def test_mute_server_is_asked_ever_more_rarely(watch, listener, short):
+    probe = PortProbe(watch(server(listener.getsockname()[1])))
+    first, second = probe.read(), probe.read()
+    assert (first.answer, first.status) == ("mute", None)
+    assert first.listeners[0].accept_queue == 0
+    assert first.client
+    assert second.listeners[0].accept_queue == 1  # our own: it was never accepted
+    assert second.note == "1 connection not accepted by the server yet"
+    assert probe.interval_s == pytest.approx(0.6)
+    probe._mute = 9
+    assert probe._next(second) == 30
+
+
+def test_full_accept_queue_is_a_connect_timeout(watch, short):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen(0)
+        fillers = []
+        for _ in range(4):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(sock.getsockname())
+            fillers.append(filler)
+        reading = PortProbe(watch(server(sock.getsockname()[1]))).read()
+        for filler in fillers:
+            filler.close()
+    assert reading.answer == "timeout"
+    assert reading.listeners[0].accept_queue >= 1
+
+
+@pytest.mark.parametrize("reply", ["reset", "close"])
+def test_reset(watch, listener, short, reply):
+    answer(listener, reply, reply, reply)
+    reading = PortProbe(watch(server(listener.getsockname()[1]))).read()
+    assert (reading.answer, reading.note) == ("reset", "")
+
+
+def test_what_is_not_http_is_said(watch, listener, short):
+    answer(listener, b"SSH-2.0-OpenSSH\r\n\r\n")
+    reading = PortProbe(watch(server(listener.getsockname()[1]))).read()
+    assert reading.answer == "reset"
+    assert reading.note.startswith("what answers does not speak HTTP")
+
+
+def test_answer_byte_by_byte_ends(watch, listener, short):
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            pause = threading.Event()
+            try:
+                while True:
+                    connection.sendall(b"H")
+                    pause.wait(0.1)
+            except OSError:
+                pass
+
+    threading.Thread(target=drip, daemon=True).start()
+    reading = PortProbe(watch(server(listener.getsockname()[1]))).read()
+    assert reading.answer in ("mute", "reset")
+    assert reading.latency_s < 3
+
+
+def test_foreign_owner_is_named_and_not_asked(watch, listener):
+    port = listener.getsockname()[1]
+    stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    try:
+        probe = PortProbe(watch(server(port, pid=stranger.pid)))
+        reading = probe.read()
+    finally:
+        stranger.communicate()
+    assert reading.answer == "skipped"
+    assert [(one.pid, one.ours) for one in reading.listeners] == [(os.getpid(), False)]
+    assert f"held by another process, pid {os.getpid()}" in reading.note
+
+
+def test_port_alone_is_asked_but_owned_by_nobody_known(watch, listener):
+    answer(listener, OK)
+    reading = PortProbe(watch(port=listener.getsockname()[1])).read()
+    assert (reading.status, reading.listeners[0].ours, reading.listeners[0].pid) == (200, None, os.getpid())
+
+
+def test_settings_port_wins_over_the_arguments(watch, listener, closed_port):
+    answer(listener, OK)
+    reading = PortProbe(watch(server(closed_port), port=listener.getsockname()[1])).read()
+    assert (reading.status, reading.port) == (200, listener.getsockname()[1])
+
+
+def test_http_switched_off(watch, listener):
+    reading = PortProbe(watch(server(listener.getsockname()[1]), probe_http=False)).read()
+    assert (reading.answer, reading.listeners[0].ours) == ("skipped", True)
+
+
+def test_child_of_the_server_is_ours(watch):
+    """SGLang forks its HTTP workers with --tokenizer-worker-num."""
+    script = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        port = int(child.stdout.readline())
+        reading = PortProbe(watch(server(port), probe_http=False)).read()
+    finally:
+        child.communicate()
+    assert [(one.pid, one.ours) for one in reading.listeners] == [(child.pid, True)]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "localhost"])
+def test_wildcard_hosts_are_asked_on_loopback(watch, host):
+    family = socket.AF_INET6 if host == "::" else socket.AF_INET
+    with socket.socket(family) as sock:
+        sock.bind(("127.0.0.1" if host == "localhost" else host, 0))
+        sock.listen(8)
+        answer(sock, OK)
+        reading = PortProbe(watch(server(sock.getsockname()[1], host=host))).read()
+    assert (reading.status, reading.host) == (200, host)
+
+
+def test_listener_on_another_address_is_none_of_ours(watch):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.2", 0))
+        sock.listen(1)
+        reading = PortProbe(watch(server(sock.getsockname()[1], host="127.0.0.1"))).read()
+    assert (reading.answer, reading.listeners) == ("refused", ())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test",
+         "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
+        capture_output=True,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("no openssl")
+    return folder
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_tls(watch, listener, certificate, said):
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
+
+    def serve() -> None:
+        while True:
+            try:
+                plain, _ = listener.accept()
+                with context.wrap_socket(plain, server_side=True) as connection:
+                    if connection.recv(4096):
+                        connection.sendall(OK)
+            except ssl.SSLError:
+                plain.close()
+            except OSError:
+                return
+
+    threading.Thread(target=serve, daemon=True).start()
+    probe = PortProbe(watch(server(listener.getsockname()[1], ssl=said)))
+    reading = probe.read()
+    assert reading.status == 200
+    assert ("speaks TLS" in reading.note) is not said
+    assert probe.read().status == 200
+
+
+def test_plain_http_where_tls_was_announced(watch, listener, short):
+    answer(listener, b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    reading = PortProbe(watch(server(listener.getsockname()[1], ssl=True))).read()
+    assert reading.answer == "reset"
+    assert reading.note.startswith("no TLS on this port")
+
+
+def test_proxies_of_the_environment_are_not_used(watch, listener, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    answer(listener, OK)
+    assert PortProbe(watch(server(listener.getsockname()[1]))).read().status == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace of its own needs root")
+def test_other_network_namespace_is_not_asked(watch):
+    script = (
+        "import socket, subprocess\n"
+        "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=False)\n"
+        "s = socket.create_server(('0.0.0.0', 30123)); print('up', flush=True); input()\n"
+    )
+    inside = subprocess.Popen(
+        ["unshare", "-n", sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
+    )
+    try:
+        if inside.stdout.readline() != b"up\n":
+            pytest.skip("unshare is not permitted here")
+        reading = PortProbe(watch(server(30123, pid=inside.pid, host="0.0.0.0"))).read()
+    finally:
+        inside.communicate()
+    assert reading.answer == "skipped"
+    assert reading.listeners[0].ours is True
+    assert "network namespace of its own" in reading.note
