@@ -110,7 +110,7 @@ class Process:
     tcp: tuple[TcpPeer, ...] = ()
     compilers: tuple[Compiler, ...] = ()
     ns_pid: int | None = None  # pid inside its own pid namespace
-    birth: int | None = None  # place among the launcher's (or DP controller's) worker children, from 0
+    becomes: str = ""  # importing only: the role its place in birth order promises
     uid: int | None = None
     waits_for_lock: str = ""  # lock file it waits for (flock), or the file it polls
     lock_holder: int | None = None

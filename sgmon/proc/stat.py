@@ -56,10 +56,13 @@ def read(root: str, pid: int) -> Stat:
 
 def cmdline(root: str, pid: int) -> tuple[str, ...]:
     """The argv; one element (padding cut off) when the title was set; () for kernel threads and zombies."""
-    data = files.read(f"{root}/{pid}/cmdline").rstrip(b"\0 ")
-    if not data:
-        return ()
-    return tuple(part.decode("utf-8", "replace") for part in data.split(b"\0"))
+    return split(files.read(f"{root}/{pid}/cmdline"))
+
+
+def split(data: bytes) -> tuple[str, ...]:
+    """The text of cmdline as words."""
+    data = data.rstrip(b"\0 ")
+    return tuple(part.decode("utf-8", "replace") for part in data.split(b"\0")) if data else ()
 
 
 def pids(root: str) -> list[int]:

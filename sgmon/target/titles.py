@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from sgmon.proc.stat import Stat
-
 #: in any order; the longer names first, so that ATTN_CP0 is not read as CP0
 _TOKEN = re.compile(r"(?:(?<=[_\s:])|^)(ATTN_CP|MOE_DP|DP|PP|TP|EP)(\d+)(?=$|[_\s])")
 _SPAWN = "from multiprocessing.spawn import spawn_main"
@@ -63,10 +61,10 @@ def is_compiler(argv: tuple[str, ...]) -> bool:
     return any("_inductor/compile_worker" in word or word == "torch._inductor.compile_worker" for word in argv[1:4])
 
 
-def compiler_name(argv: tuple[str, ...], seen: Stat) -> str:
+def compiler_name(argv: tuple[str, ...], comm: str) -> str:
     """The program's short name; "inductor" for torch's compile workers."""
     if not argv:
-        return seen.comm
+        return comm
     if any("_inductor" in word for word in argv[1:4]):
         return "inductor"
     return argv[0].rsplit("/", 1)[-1]

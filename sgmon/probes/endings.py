@@ -1,0 +1,67 @@
+"""How the processes of the tree ended: a pidfd is opened when a process is first seen, and asked when it is gone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from sgmon.model import Process
+from sgmon.proc import exits
+from sgmon.proc.exits import End
+from sgmon.proc.stat import Stat
+
+_UNKNOWN = End(source="exit status unknown: not our child, and this kernel (before 6.15) does not tell")
+
+
+class Endings:
+    """One descriptor per watched process. ``live``: off for a fake /proc, whose pids are not this machine's."""
+
+    def __init__(self, live: bool) -> None:
+        self._live = live
+        self._fds: dict[int, int] = {}
+
+    def watch(self, pid: int) -> None:
+        if self._live and pid not in self._fds:
+            fd = exits.open_pidfd(pid)
+            if fd is not None:
+                self._fds[pid] = fd
+
+    def lives_hidden(self, pid: int) -> bool:
+        """Whether a process that /proc no longer shows is alive all the same (hidepid)."""
+        if not self._live:
+            return False
+        fd = self._fds.get(pid)
+        return not exits.has_ended(fd) if fd is not None else exits.exists(pid)
+
+    def end(self, pid: int, zombie: Stat | None = None) -> End:
+        """The exit status by pidfd, else by the zombie's stat field 52 (0 there may also mean: hidden from us)."""
+        fd = self._fds.get(pid)
+        told = exits.end_of(fd) if fd is not None else None
+        if told is not None:
+            return told
+        if zombie is not None and zombie.exit_status:
+            return exits.from_status(zombie.exit_status, "stat of the zombie")
+        if zombie is not None:
+            return End(source="a zombie: exit code 0, or hidden from this user")
+        return _UNKNOWN
+
+    def close(self) -> None:
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()
+
+
+def ended(last: Process, end: End, zombie: Stat | None = None) -> Process:
+    """The last reading of a process, marked as gone."""
+    return replace(
+        last,
+        state="Z" if zombie is not None else "X",
+        gone=True,
+        exit_code=end.code,
+        exit_signal=end.signal,
+        exit_source=end.source,
+        wchan=None,
+        call=None,
+        compilers=(),
+        missing=(),
+    )

@@ -1,0 +1,115 @@
+"""Who is who in the tree: roles, ranks by title or birth order, compilers under the scheduler that started them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sgmon.model import Server
+from sgmon.target import ranks, titles
+from sgmon.target.ranks import Child, Slot
+
+#: roles that are read deeply and stay in the reading when they have ended
+WORKERS = frozenset(
+    {"launcher", "scheduler", "detokenizer", "dp_controller", "tokenizer", "importing", "weight_cache"}
+)
+
+
+@dataclass(slots=True)
+class Member:
+    """One process of the tree, alive or gone. ppid is the parent it was born to (an orphan gets another one)."""
+
+    pid: int
+    ppid: int
+    start_ticks: int
+    argv: tuple[str, ...] = ()
+    role: str = ""
+    rank: str = ""
+    rank_inferred: bool = False
+    becomes: str = ""
+
+
+def name_all(members: Mapping[int, Member], server: Server) -> None:
+    """Sets role and rank of every member from its title, its place in the tree and its place in birth order."""
+    for member in sorted(members.values(), key=_birth):
+        _name(member, members, server)
+    for parent in list(members.values()):
+        if parent.pid == server.pid:
+            _infer(parent, members, ranks.of_launcher(server.args, server.version))
+        elif "dp_controller" in (parent.role, parent.becomes):
+            _infer(parent, members, ranks.of_controller(server.args, server.version))
+
+
+def worker_above(pid: int, members: Mapping[int, Member], server: Server) -> int | None:
+    """The scheduler (or other worker) that a helper descends from; None: from the launcher itself."""
+    seen = set()
+    at = members[pid].ppid
+    while at in members and at != server.pid and at not in seen:
+        seen.add(at)
+        if members[at].role in WORKERS:
+            return at
+        at = members[at].ppid
+    return server.pid if at == server.pid else None
+
+
+def descendants(pid: int, members: Iterable[Member]) -> list[int]:
+    """All members below ``pid``."""
+    children: dict[int, list[int]] = {}
+    for member in members:
+        children.setdefault(member.ppid, []).append(member.pid)
+    found: list[int] = []
+    queue = list(children.get(pid, ()))
+    while queue:
+        at = queue.pop()
+        if at not in found and at != pid:
+            found.append(at)
+            queue += children.get(at, ())
+    return found
+
+
+def _birth(member: Member) -> tuple[int, int]:
+    return member.start_ticks, member.pid
+
+
+def _name(member: Member, members: Mapping[int, Member], server: Server) -> None:
+    if member.pid == server.pid:
+        member.role, member.rank = "launcher", ""
+        return
+    if not member.argv:  # a zombie, or not read yet: what it was stays
+        member.role = member.role or "other"
+        return
+    role = titles.role_of(member.argv)
+    parent = members.get(member.ppid)
+    below_worker = parent is not None and _is_worker(parent, server)
+    if below_worker and role not in ("resource_tracker", "compiler"):
+        role = "other"  # a fork that still carries its parent's title, a probe of a library
+    if member.role == "weight_cache" and role == "importing":
+        return
+    member.role = role
+    if role == "scheduler":
+        member.rank, member.rank_inferred, member.becomes = titles.rank_of(member.argv[0]), False, ""
+    elif role != "importing":
+        member.rank, member.rank_inferred, member.becomes = "", False, ""
+
+
+def _is_worker(parent: Member, server: Server) -> bool:
+    """Whether what this process bears are helpers: everything but the launcher and the DP controller."""
+    controller = "dp_controller" in (parent.role, parent.becomes)
+    return parent.pid != server.pid and not controller and parent.role in WORKERS | {"other", "compiler"}
+
+
+def _infer(parent: Member, members: Mapping[int, Member], slots: tuple[Slot, ...]) -> None:
+    own = sorted((m for m in members.values() if m.ppid == parent.pid and m.role in WORKERS), key=_birth)
+    children = [Child(m.pid, _slot(m)) for m in own]
+    for pid, slot in ranks.infer(children, slots).items():
+        member = members[pid]
+        member.becomes = slot.role
+        member.rank = slot.rank
+        member.rank_inferred = slot.role in ("scheduler", "weight_cache")
+        if slot.role == "weight_cache":
+            member.role, member.becomes = "weight_cache", ""
+
+
+def _slot(member: Member) -> Slot | None:
+    """What a titled child is. Weight-cache daemons never get a title and keep their place by order."""
+    return None if member.role in ("importing", "weight_cache") else Slot(member.role, member.rank)

@@ -1,0 +1,156 @@
+"""What one reading knows beyond single processes: sockets, mounts, locks, limits, the model's size on disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from sgmon.model import Server
+from sgmon.probes.schedule import Schedule
+from sgmon.proc import cgroups, files, locks, mounts, net
+from sgmon.proc.cgroups import Limits
+from sgmon.proc.mounts import Mount
+from sgmon.target import inner
+
+TCP_EVERY_S = 5.0
+TCP_AGAIN_S = 1.5
+LIMITS_EVERY_S = 2.0
+
+
+class Host:
+    """Tables shared by all processes of the tree, each read when it is due or asked for."""
+
+    def __init__(self, root: str, server: Server, schedule: Schedule, now: Callable[[], float]) -> None:
+        self.root = root
+        self.pid = server.pid
+        self.rows: dict[int, net.Row] = {}
+        self.mounts: tuple[Mount, ...] = ()
+        self.limits = Limits()
+        self.frozen: dict[str, bool] = {}
+        self.model = ModelFiles(root, server)
+        self._own_mounts: tuple[Mount, ...] = ()
+        self._schedule = schedule
+        self._now = now
+        self._rows_t = -TCP_EVERY_S
+        self._locks: list[locks.Lock] | None = None
+
+    def refresh(self, pids: list[int]) -> None:
+        """Once per reading. ``pids``: living members, the launcher first; any of them shows the shared tables."""
+        self._locks = None
+        for pid in pids[:1]:
+            self.pid = pid
+        self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
+        self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
+        self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
+
+    def row(self, inode: int) -> net.Row | None:
+        """The socket's row; the table is read anew for a socket it does not hold, though not at once again."""
+        if inode not in self.rows and self._now() - self._rows_t >= TCP_AGAIN_S:
+            self._read_rows()
+        return self.rows.get(inode)
+
+    def lock_holder(self, pid: int) -> int | None:
+        """The holder of the lock that ``pid`` waits for."""
+        if self._locks is None:
+            try:
+                self._locks = locks.read(self.root)
+            except OSError:
+                self._locks = []
+        return locks.holder(self._locks, pid)
+
+    def is_frozen(self, pid: int) -> bool:
+        """Whether the process's own cgroup is frozen (asked for every few seconds, one look per group)."""
+        try:
+            text = files.text(f"{self.root}/{pid}/cgroup")
+        except OSError:
+            return False
+        if text not in self.frozen:
+            self.frozen[text] = bool(cgroups.limits(cgroups.paths(text, self._own_mounts)).frozen)
+        return self.frozen[text]
+
+    def read_ahead_bytes(self, path: str) -> int | None:
+        """Read-ahead of the device below ``path``: a slow disk shows no movement for one such piece."""
+        mount = mounts.of_path(self.mounts, path) if path else None
+        if mount is None:
+            return None
+        sys_root = os.path.join(os.path.dirname(self.root.rstrip("/")) or "/", "sys")
+        try:
+            return int(files.read(f"{sys_root}/class/bdi/{mount.device}/read_ahead_kb")) * 1024
+        except (OSError, ValueError):
+            return None
+
+    def _read_rows(self) -> None:
+        self._rows_t = self._now()
+        try:
+            self.rows = net.table(self.root, self.pid)
+        except OSError:
+            self.rows = {}
+
+    def _read_mounts(self) -> None:
+        for pid, name in ((self.pid, "mounts"), ("self", "_own_mounts")):
+            try:
+                setattr(self, name, mounts.read(self.root, pid))
+            except OSError:
+                continue
+
+    def _read_limits(self) -> None:
+        self.frozen = {}
+        try:
+            text = files.text(f"{self.root}/{self.pid}/cgroup")
+        except OSError:
+            return
+        found = cgroups.limits(cgroups.paths(text, self._own_mounts))
+        if found.oom_kills is None:
+            kills = cgroups.host_oom_kills(self.root)
+            found = Limits(found.frozen, found.throttled, kills, found.memory_max_bytes)
+        self.limits = found
+
+
+class ModelFiles:
+    """Sizes of the model's weight files, taken once in a thread of its own: the folder may be on a hung mount."""
+
+    def __init__(self, root: str, server: Server) -> None:
+        self.folder = ""
+        self.total_bytes: int | None = None
+        self.shards: int | None = None
+        self._thread = threading.Thread(target=self._measure, args=(root, server), name="model-files", daemon=True)
+        self._thread.start()
+
+    def _measure(self, root: str, server: Server) -> None:
+        inside = inner.of(root, server.pid)
+        for folder in _folders(inside, server):
+            sizes = _sizes(inside.reach(folder))
+            if sizes:
+                self.folder = folder
+                self.shards = len(sizes)
+                self.total_bytes = sum(sizes)
+                return
+
+
+def _folders(inside: inner.Inside, server: Server) -> list[str]:
+    """The model path itself, else its snapshot in the Hugging Face cache (hub/models--ORG--NAME/snapshots)."""
+    path = server.args.model_path
+    if not path:
+        return []
+    found = [path if path.startswith("/") else f"{inside.cwd}/{path}"]
+    environ = inner.environment(inside.root, inside.pid) or {}
+    home = environ.get("HF_HOME") or f"{environ.get('HOME', '/root')}/.cache/huggingface"
+    cache = environ.get("HF_HUB_CACHE") or environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
+    repo = f"{cache}/models--{path.replace('/', '--')}"
+    revision = dict(server.args.raw).get("revision", "") or "main"
+    try:
+        commit = files.text(inside.reach(f"{repo}/refs/{revision}"), 200).strip()
+        found.append(f"{repo}/snapshots/{commit}")
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+def _sizes(folder: str) -> list[int]:
+    """Bytes of each *.safetensors (links followed: the Hugging Face cache links to its blobs)."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.stat().st_size for entry in entries if entry.name.endswith(".safetensors")]
+    except OSError:
+        return []

@@ -1,0 +1,251 @@
+"""Reads one process of the tree, and remembers what is read more rarely than each second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sgmon.model import BlockedCall, FdTarget, Missing, Process, Shards, TcpPeer
+from sgmon.probes.gaps import Gaps
+from sgmon.probes.host import Host
+from sgmon.probes.schedule import Schedule
+from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
+from sgmon.proc.guard import Guard
+from sgmon.proc.stat import Stat
+from sgmon.proc.status import Status
+from sgmon.target.args import masked
+from sgmon.text import clean
+
+THREADS_EVERY_S = 5.0
+FDS_EVERY_S = 5.0
+MAPS_EVERY_S = 2.0
+MAPS_IDLE_S = 10.0
+FEW_THREADS = 8
+_LOCKED_S = 0.2
+_RSS_STEP = 1 << 20
+#: reads that wait for the lock on a process's memory map, which a thread stuck in a page fault may keep for ever
+_MAPPED: Guard[bytes] = Guard()
+
+
+class Worker:
+    """One process, identified by ``start_ticks``."""
+
+    def __init__(self, host: Host, schedule: Schedule, pid: int, start_ticks: int) -> None:
+        self.pid = pid
+        self.start_ticks = start_ticks
+        self.argv: tuple[str, ...] = ()
+        self.title = ""
+        self.fds: dict[int, str] = {}
+        self.wait_s: float | None = None
+        self.comm = ""
+        self._host = host
+        self._root = host.root
+        self._schedule = schedule
+        self._gaps = Gaps(self._root, pid)
+        self._thread_states: tuple[tuple[str, int], ...] = ()
+        self._waits: dict[int, float] = {}
+        self._telling: tuple[FdTarget, ...] = ()
+        self._fd_count: int | None = None
+        self._shards: Shards | None = None
+        self._maps_rss = -_RSS_STEP
+        self._nameless = 0
+
+    def name(self, seen: Stat, settled: bool) -> None:
+        """Its command line, read anew when comm changed, and each time until it is ``settled``: a fork keeps its
+        parent's line until it executes, and a worker sets its title late."""
+        if settled and self.argv and seen.comm == self.comm:
+            return
+        self.comm = seen.comm
+        data = self._gaps.read("cmdline", lambda: self._mapped(seen, "cmdline"))
+        argv = stat.split(data) if data else ()
+        if argv and argv != self.argv:
+            self.argv = argv
+            self.title = clean(" ".join(masked(argv)), 400)
+
+    def light(self, seen: Stat) -> Process:
+        """A helper or compiler: its CPU time and its name."""
+        self._wait_of(self.pid, f"{self._root}/{self.pid}")
+        return Process(
+            pid=self.pid,
+            ppid=seen.ppid,
+            start_ticks=self.start_ticks,
+            role="other",
+            title=self.title or clean(seen.comm),
+            comm=clean(seen.comm),
+            state=seen.state,
+            threads=seen.threads,
+            cpu_s=seen.cpu_s,
+            wait_s=self.wait_s,
+            majflt=seen.majflt,
+        )
+
+    def read(self, seen: Stat, launcher_out: str | None) -> Process:
+        """Everything. ``launcher_out``: where the launcher's stderr goes, for ``same_log``."""
+        now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
+        io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
+        self._threads(seen)
+        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid)
+        self._weights(seen, now)
+        wchan = self._wchan(seen)
+        call = self._call(seen)
+        stack: tuple[str, ...] = ()
+        if seen.state == "D":
+            stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
+        waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
+        return Process(
+            pid=self.pid,
+            ppid=seen.ppid,
+            start_ticks=self.start_ticks,
+            role="other",
+            title=self.title or clean(seen.comm),
+            comm=clean(seen.comm),
+            state=seen.state,
+            threads=seen.threads,
+            thread_states=self._thread_states,
+            cpu_s=seen.cpu_s,
+            wait_s=self.wait_s,
+            rss_anon_bytes=now.rss_anon_bytes,
+            rss_file_bytes=now.rss_file_bytes,
+            rss_shmem_bytes=now.rss_shmem_bytes,
+            read_bytes=io.read_bytes if io else None,
+            rchar_bytes=io.rchar if io else None,
+            write_bytes=io.write_bytes if io else None,
+            majflt=seen.majflt,
+            wchan=wchan,
+            call=call,
+            kernel_stack=stack,
+            tracer_pid=now.tracer_pid,
+            frozen=wchan == "__refrigerator" or self._host.is_frozen(self.pid),
+            stdio=(self._output(0), self._output(1), self._output(2)),
+            same_log=self._same_log(launcher_out),
+            fds=self._telling,
+            fd_count=self._fd_count,
+            nvidia_fds=fds.nvidia(self.fds),
+            shards=self._shards,
+            uid=now.uid,
+            ns_pid=now.ns_pids[-1] if len(now.ns_pids) > 1 else None,
+            waits_for_lock=call.target if call is not None and syscalls.waits_for_lock(call) else "",
+            lock_holder=self._host.lock_holder(self.pid) if waits else None,
+            missing=self._gaps.all(),
+        )
+
+    def sockets(self) -> tuple[int, ...]:
+        """Inodes of its sockets, as of the last look at its descriptors."""
+        return tuple(n for n in map(fds.inode, self.fds.values()) if n is not None)
+
+    def tcp(self, owner_of: Callable[[str, str], int | None]) -> tuple[TcpPeer, ...]:
+        """Its TCP sockets. ``owner_of(local, remote)`` names the process of the tree at the other end."""
+        peers = []
+        for number in self.sockets():
+            row = self._host.rows.get(number)
+            if row is not None:
+                peer = None if row.state == "LISTEN" else owner_of(row.remote, row.local)
+                peers.append(TcpPeer(row.local, row.remote, row.state, row.retransmits, row.rx_queue, peer))
+        return tuple(peers)
+
+    def _threads(self, seen: Stat) -> None:
+        """The main thread's wait each time; all threads each ``THREADS_EVERY_S``, or each time when they are few."""
+        few = 1 < seen.threads <= FEW_THREADS
+        every_s = 0.0 if few else THREADS_EVERY_S
+        if not self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid):
+            self._wait_of(self.pid, f"{self._root}/{self.pid}")
+
+    def _all_threads(self) -> None:
+        seen = self._gaps.read("threads", lambda: counters.threads(self._root, self.pid))
+        if not seen:
+            return
+        self._thread_states = counters.states(seen)
+        for thread in seen:
+            self._add_wait(thread.tid, thread.wait_s)
+        alive = {thread.tid for thread in seen}
+        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in alive}
+
+    def _wait_of(self, tid: int, path: str) -> None:
+        try:
+            times = counters.schedstat(path)
+        except OSError:
+            return
+        if times is not None:
+            self._add_wait(tid, times[1])
+
+    def _add_wait(self, tid: int, wait_s: float) -> None:
+        """Totals grow only: what a thread waited stays counted when it ends."""
+        self.wait_s = (self.wait_s or 0.0) + max(0.0, wait_s - self._waits.get(tid, 0.0))
+        self._waits[tid] = wait_s
+
+    def _descriptors(self) -> None:
+        found = self._gaps.read("fds", lambda: fds.read(self._root, self.pid))
+        if found is None:
+            self.fds, self._telling, self._fd_count = {}, (), None
+            return
+        self.fds = found
+        self._fd_count = len(found)
+        for number in self.sockets():
+            self._host.row(number)
+        marked = fds.telling(found, self._host.rows, self._host.mounts)
+        held = frozenset(f.fd for f in marked if "lock file" in f.note and fds.holds_lock(self._root, self.pid, f.fd))
+        shown = fds.telling(found, self._host.rows, self._host.mounts, held)
+        self._telling = tuple(FdTarget(f.fd, clean(f.target, 300), f.note) for f in shown)
+
+    def _weights(self, seen: Stat, now: Status) -> None:
+        """maps is long: read it while shards are mapped or file memory moves, else every ten seconds."""
+        rss = now.rss_file_bytes or 0
+        moving = self._shards is not None or abs(rss - self._maps_rss) >= _RSS_STEP
+        every_s = MAPS_EVERY_S if moving else MAPS_IDLE_S
+
+        def work() -> None:
+            self._maps_rss = rss
+            data = self._gaps.read("maps", lambda: self._mapped(seen, "maps"))
+            self._shards = maps.shards(data, self._host.mounts) if data else None
+
+        self._schedule.run((self.pid, "maps"), every_s, work, self.pid)
+
+    def _mapped(self, seen: Stat, name: str) -> bytes:
+        """A file that takes the lock on the memory map: in a thread of its own where that lock may be held."""
+        path = f"{self._root}/{self.pid}/{name}"
+        if seen.state != "D" and not any(state == "D" for state, _ in self._thread_states):
+            return files.read(path)
+        return _MAPPED.run(path, lambda: files.read(path), _LOCKED_S)
+
+    def _wchan(self, seen: Stat) -> str | None:
+        """ "" while running. Asleep and nameless twice in a row: hidden (no error is given for that)."""
+        found = self._gaps.read("wchan", lambda: counters.wchan(self._root, self.pid))
+        if found or found is None or seen.state not in ("S", "D", "T", "t"):
+            self._nameless = 0
+            return found
+        self._nameless += 1
+        if self._nameless > 1:
+            self._gaps.put(Missing("wchan", "hidden: it sleeps, but the kernel does not say where", _SEE_OTHERS))
+        return None
+
+    def _call(self, seen: Stat) -> BlockedCall | None:
+        raw = self._gaps.read("syscall", lambda: syscalls.read(self._root, self.pid))
+        if raw is None or seen.state in ("Z", "X"):
+            return None
+        return syscalls.decode(raw, self._describe, self._peek)
+
+    def _describe(self, fd: int) -> str:
+        """A descriptor in words, read now: it may be younger than the last look at all of them."""
+        try:
+            target = fds.link(self._root, self.pid, fd)
+        except OSError:
+            return ""
+        number = fds.inode(target) if target else None
+        row = self._host.row(number) if number is not None else None
+        return row.words if row is not None else clean(target or "", 300)
+
+    def _peek(self, address: int, size: int) -> bytes | None:
+        if any(state == "D" for state, _ in self._thread_states):
+            return None
+        return syscalls.memory(self._root, self.pid, address, size)
+
+    def _output(self, fd: int) -> str | None:
+        target = self.fds.get(fd)
+        return None if target is None else clean(target, 300)
+
+    def _same_log(self, launcher_out: str | None) -> bool | None:
+        """Whether stderr goes where the launcher's goes; a moved file keeps its inode, and so its link text."""
+        own = self.fds.get(2, self.fds.get(1))
+        return None if own is None or launcher_out is None else own == launcher_out
+
+
+_SEE_OTHERS = "run sgmon as the server's user or with sudo; in docker: --cap-add SYS_PTRACE"
