@@ -1,0 +1,66 @@
+"""sglang/srt/model_executor/model_runner_components/cuda_graph_setup.py: capture of prefill and decode graphs.
+
+From 0.5.14 on prefill comes before decode; before that there was decode alone (piecewise graphs were opt-in).
+"""
+
+from __future__ import annotations
+
+import time
+
+from sgmon.demo import console
+from sgmon.demo.play import Play
+from sgmon.demo.srt.decode_cuda_graph_runner import DECODE_SIZES, DecodeCudaGraphRunner
+from sgmon.demo.srt.gpu import Gpu
+from sgmon.demo.srt.parallel_state import GroupCoordinator
+from sgmon.demo.srt.prefill_cuda_graph_runner import PREFILL_SIZES, PrefillCudaGraphRunner
+
+
+def capture_cuda_graphs(play: Play, gpu: Gpu, group: GroupCoordinator) -> dict[str, float]:
+    return {
+        "prefill": capture_prefill_graph(play, gpu, group),
+        "decode": capture_decode_graph(play, gpu, group),
+    }
+
+
+def capture_prefill_graph(play: Play, gpu: Gpu, group: GroupCoordinator) -> float:
+    began, before = time.perf_counter(), gpu.free_gib
+    console.info(
+        f"Capture target prefill CUDA graph begin. backend=breakable, num_tokens={PREFILL_SIZES}, "
+        f"avail mem={before:.2f} GB"
+    )
+    PrefillCudaGraphRunner(play, gpu, group)
+    took = time.perf_counter() - began
+    console.info(
+        f"Capture target prefill CUDA graph end. elapsed={took:.2f} s, "
+        f"mem usage={before - gpu.free_gib:.2f} GB, avail mem={gpu.free_gib:.2f} GB."
+    )
+    return took
+
+
+def capture_decode_graph(play: Play, gpu: Gpu, group: GroupCoordinator) -> float:
+    began, before = time.perf_counter(), gpu.free_gib
+    console.info(
+        f"Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1, avail mem={before:.2f} GB"
+    )
+    DecodeCudaGraphRunner(play, gpu, group)
+    took = time.perf_counter() - began
+    console.info(
+        f"Capture target decode CUDA graph end. bs={DECODE_SIZES}, elapsed={took:.2f} s, "
+        f"mem usage={before - gpu.free_gib:.2f} GB, avail mem={gpu.free_gib:.2f} GB."
+    )
+    return took
+
+
+def capture_decode_only(play: Play, gpu: Gpu, group: GroupCoordinator) -> dict[str, float]:
+    """0.5.9: ModelRunner.init_device_graphs."""
+    began, before = time.perf_counter(), gpu.free_gib
+    console.info(f"Capture cuda graph begin. This can take up to several minutes. avail mem={before:.2f} GB")
+    DecodeCudaGraphRunner(play, gpu, group)
+    if gpu.rank == 0:
+        console.info("Registering 3384 cuda graph addresses")
+    took = time.perf_counter() - began
+    console.info(
+        f"Capture cuda graph end. Time elapsed: {took:.2f} s. "
+        f"mem usage={before - gpu.free_gib:.2f} GB. avail mem={gpu.free_gib:.2f} GB."
+    )
+    return {"decode": took}

@@ -1,0 +1,139 @@
+"""Starts and stops a play. The caller holds a pipe to the guard: when it closes, everything is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from sgmon.demo.files import write_play
+from sgmon.demo.launch import package_root
+from sgmon.demo.play import Play
+from sgmon.demo.scenarios import BY_NAME
+from sgmon.demo.wording import known_versions
+
+
+class DemoServer:
+    """A running simulated server. A context manager; ``stop`` may be called twice."""
+
+    def __init__(self, play: Play, guard: subprocess.Popen[str], pid: int) -> None:
+        self._play, self._guard = play, guard
+        self._returncode: int | None = None
+        self.pid = pid
+        self.scenario = play.name
+        self.port = play.port
+        self.dist_port = play.dist_port
+        self.gate_port = play.gate_port
+        self.log = play.log_path
+        self.gpus = play.gpus_path
+        self.directory = play.directory
+
+    def wait(self) -> int | None:
+        """Until the server ends; its exit status (-9: killed), or None when it was stopped by ``stop``."""
+        if self._returncode is None and self._guard.stdout is not None:
+            word, _, number = self._guard.stdout.readline().partition(" ")
+            if word == "exit":
+                self._returncode = int(number)
+        return self._returncode
+
+    def stop(self) -> None:
+        """Kills every process of the play and removes its directory."""
+        if self._guard.stdin is not None and not self._guard.stdin.closed:
+            self._guard.stdin.close()
+        try:
+            self._guard.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()  # takes the server along, see guard.py
+            self._guard.wait()
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> DemoServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(
+    scenario: str,
+    *,
+    tp: int | None = None,
+    version: str = "0.5.23",
+    speed: float = 1.0,
+    port: int = 0,
+    directory: str | None = None,
+) -> DemoServer:
+    """Start a simulated server and return at once. ``directory`` must be new or empty; it is removed at the end."""
+    play = _make_play(scenario, tp, version, speed, port, directory)
+    try:
+        write_play(play)
+        guard = subprocess.Popen(
+            [sys.executable, "-m", "sgmon.demo.guard", play.directory],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": package_root()},
+            start_new_session=True,
+        )
+    except OSError:
+        shutil.rmtree(play.directory, ignore_errors=True)
+        raise
+    assert guard.stdout is not None
+    word, _, number = guard.stdout.readline().partition(" ")
+    if word != "pid":
+        guard.kill()
+        guard.wait()
+        shutil.rmtree(play.directory, ignore_errors=True)
+        raise RuntimeError("the simulated server did not start")
+    return DemoServer(play, guard, int(number))
+
+
+def _make_play(name: str, tp: int | None, version: str, speed: float, port: int, directory: str | None) -> Play:
+    if name not in BY_NAME:
+        raise ValueError(f"no scenario {name!r}; there are: {', '.join(BY_NAME)}")
+    if version not in known_versions():
+        raise ValueError(f"the demo plays SGLang {' and '.join(known_versions())}, not {version}")
+    if speed <= 0:
+        raise ValueError(f"the speed must be above 0, not {speed:g}")
+    scenario = BY_NAME[name]
+    ranks = tp or scenario.tp
+    odd = scenario.odd_rank or 0
+    if ranks % scenario.nnodes or not odd < ranks // scenario.nnodes or not 2 <= ranks <= 16:
+        raise ValueError(f"{name} cannot be played with tp {ranks}")
+    taken = [_free_port() for _ in range(3)]
+    return Play(
+        name=name,
+        version=version,
+        speed=speed,
+        tp=ranks,
+        nnodes=scenario.nnodes,
+        port=port or taken[0],
+        dist_port=taken[1],
+        gate_port=taken[2] if name == "gate" else 0,
+        directory=_new_directory(directory),
+    )
+
+
+def _new_directory(directory: str | None) -> str:
+    if directory is None:
+        return tempfile.mkdtemp(prefix="sgmon-demo-")
+    path = Path(directory).resolve()
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise ValueError(f"{path} is not empty; the demo removes its directory at the end")
+    return str(path)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
