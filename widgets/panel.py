@@ -44,6 +44,7 @@ class Panel(Painted, Generic[View], can_focus=True):
         self.view: View | None = None
         self.failure: str = ""
         self.top = 0  # rows scrolled away
+        self.fixed_rows = 0  # rows at the top of paint's answer that do not scroll
         self._painted: tuple[object, ...] = ()
         self._late = ""
 
@@ -105,10 +106,14 @@ class Panel(Painted, Generic[View], can_focus=True):
         """Title and the visible rows."""
         room = max(0, self.size.height - 1)
         rows = list(self.paint(view, self.size.width, room))
+        fixed, rows = rows[: self.fixed_rows], rows[self.fixed_rows :]
+        room = max(0, room - len(fixed))
         self.top = max(0, min(self.top, len(rows) - room))
         hidden = len(rows) - room - self.top
-        more = ((f" ▼ {hidden} more ", "info"),) if hidden > 0 else ()
-        return [self.title_row(view, more), *rows[self.top : self.top + room]]
+        more: Line = ((f" ▼ {hidden} more ", "info"),) if hidden > 0 else ()
+        if self.top:
+            more = ((f" ▲ {self.top} ", "info"), *more)
+        return [self.title_row(view, more), *fixed, *rows[self.top : self.top + room]]
 
     def title_row(self, view: View | None, more: Line = ()) -> Line:
         """ "─1 startup── heading ─────── corner─"; the focused one is marked by a glyph too."""

@@ -1,0 +1,35 @@
+"""Show a hand-made snapshot in a real terminal: python -m tests.ui.preview stuck"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from sgmon.settings import Settings
+from tests.ui import fakes
+from tui_app.app import SgmonApp
+from tui_app.farewell import farewell
+
+
+def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else "stuck"
+    options = set(sys.argv[2:])
+    text = fakes.log_of(Path(tempfile.mkdtemp()) / "sglang-30000.log", fakes.log_rows())
+    engine = fakes.FakeEngine(getattr(fakes, name)(), log_text=text)
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(0.5):
+            engine.give(replace(engine.snapshot, t=engine.snapshot.t + 0.5))
+
+    threading.Thread(target=tick, daemon=True).start()
+    SgmonApp(engine, Settings(ascii="--ascii" in options)).run(mouse="--mouse" in options)
+    stop.set()
+    print("\n".join(farewell(engine.snapshot)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The application: takes snapshots from the engine, hands them to the screen on top, ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from sgmon.model import Snapshot
+from sgmon.settings import Settings
+from tui_app.messages import SnapshotArrived
+from tui_app.overview import Overview
+from tui_app.stopping import Watchdog, stop_signals
+from tui_app.themes import DEFAULT_THEME, SGMON_DARK
+
+if TYPE_CHECKING:
+    from widgets.log_text import LogText
+
+
+class EngineLike(Protocol):
+    """What the screen needs of ``sgmon.engine.Engine``."""
+
+    snapshot: Snapshot
+    log_text: LogText
+
+    def subscribe(self, subscriber: Callable[[Snapshot], None]) -> None: ...
+
+    def request_stacks(
+        self, pids: Sequence[int] | None = None, samples: int = 1, native: bool = False, why: str = ""
+    ) -> None: ...
+
+    def choose(self, pid: int) -> None: ...
+
+
+class SgmonApp(App[int]):
+    """One screen, painted from snapshots. The engine is started and stopped by the caller."""
+
+    TITLE = "sgmon"
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark,h,f1", "help", "this help", id="app.help"),
+        Binding("colon", "command_palette", "command palette (also ctrl+p)", id="app.palette"),
+        Binding("ctrl+q", "quit", "quit at once", id="app.quit"),
+        Binding("ctrl+z", "suspend_process", "suspend (recording stops too)", show=False, id="app.suspend"),
+    ]
+
+    def __init__(self, engine: EngineLike, settings: Settings | None = None) -> None:
+        super().__init__()
+        self.engine = engine
+        self.settings = settings or Settings()
+        self.ascii_only = self.settings.ascii
+        self.latest = engine.snapshot
+        self.watchdog = Watchdog()
+        self._running_loop: asyncio.AbstractEventLoop | None = None
+        self.register_theme(SGMON_DARK)
+        wanted = self.settings.theme
+        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+
+    def run(self, *args: Any, **options: Any) -> int | None:
+        """As usual, and SIGTERM and SIGHUP restore the terminal."""
+        with stop_signals(self.request_stop):
+            try:
+                return super().run(*args, **options)
+            finally:
+                self.watchdog.disarm()
+
+    def get_default_screen(self) -> Screen[object]:
+        return Overview(self.engine.log_text)
+
+    def on_mount(self) -> None:
+        self._running_loop = asyncio.get_running_loop()
+        self.engine.subscribe(self._snapshot_from_engine)
+        if self.settings.theme and self.settings.theme != self.theme:
+            self.notify(
+                f"no theme {self.settings.theme!r}; there are: {', '.join(sorted(self.available_themes))}",
+                severity="warning",
+                markup=False,
+            )
+
+    def _snapshot_from_engine(self, snapshot: Snapshot) -> None:
+        """Called in the engine's thread: post only."""
+        self.post_message(SnapshotArrived(snapshot))
+
+    def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
+        self.latest = message.snapshot
+        receive = getattr(self.screen, "receive", None)
+        if receive is not None:
+            receive(message.snapshot)
+
+    # ending
+
+    def request_stop(self, return_code: int) -> None:
+        """From a signal handler: ask the loop to end, and make sure that it does."""
+        self.watchdog.arm(return_code)
+        if self._running_loop is not None:
+            self._running_loop.call_soon_threadsafe(lambda: self.exit(return_code=return_code))
+
+    async def action_quit(self) -> None:
+        self.watchdog.arm(0)
+        self.exit(0)
+
+    # screens that are not first on stage are imported when asked for
+
+    def action_help(self) -> None:
+        from tui_app.help_screen import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield SystemCommand("Help", "All keys", self.action_help)
+        yield SystemCommand("Quit", "Leave; the verdict stays in the scrollback", self.action_quit)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+        commands = getattr(screen, "palette_commands", None)
+        if commands is not None:
+            for title, text, call in commands():
+                yield SystemCommand(title, text, call)

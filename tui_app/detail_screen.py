@@ -1,0 +1,44 @@
+"""Enter on a worker: everything that is known of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from sgmon.model import Snapshot
+from sgmon.text import clean
+from tui_app.lines_screen import LinesScreen
+from widgets.detail_lines import detail_lines, process_of
+from widgets.line import Line
+
+
+class DetailScreen(LinesScreen):
+    """State, signs of life, memory, output, sockets, descriptors, and what could not be seen."""
+
+    STEM = "process"
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (("d", "stack"), ("c", "copy"), ("s", "save"))
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("d,b", "dump", "stack of this process", id="detail.dump")]
+
+    def __init__(self, pid: int) -> None:
+        super().__init__()
+        self.pid = pid
+
+    def title_line(self, snapshot: Snapshot) -> Line:
+        process = process_of(snapshot, self.pid)
+        name = clean(process.rank or process.role, 24) if process else "gone"
+        return (
+            (f" {name} ", "title-focus"),
+            (f"  pid {self.pid}", "strong"),
+            ("  everything that is known of it", "dim"),
+        )
+
+    def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
+        return detail_lines(snapshot, self.pid)
+
+    def action_dump(self) -> None:
+        from tui_app.stack_screen import StackScreen
+
+        process = process_of(self.sgmon.latest, self.pid)
+        self.app.push_screen(StackScreen((self.pid,), process.rank or process.role if process else str(self.pid)))

@@ -1,0 +1,23 @@
+"""The two lines that stay in the scrollback when the screen is gone."""
+
+from __future__ import annotations
+
+from sgmon.model import Snapshot
+from sgmon.text import clean
+from sgmon.units import age
+
+
+def farewell(snapshot: Snapshot) -> list[str]:
+    """The verdict; then what to run next, or where the log is."""
+    verdict = snapshot.verdict
+    server = snapshot.server
+    who = f" (pid {server.pid}, port {server.args.port})" if server is not None else ""
+    first = f"sgmon: {verdict.state} for {age(snapshot.t - verdict.since_t)}: {clean(verdict.headline, 300)}{who}"
+    command = next((step for step in verdict.next if step.command), None)
+    if command is not None:
+        return [first, f"next: {clean(command.text, 200)}: {clean(command.command, 400)}"]
+    if server is not None and server.log_path:
+        return [first, f"log: {clean(server.log_path, 300)}"]
+    if server is None:
+        return [first, "next: sgmon demo, or sgmon run -- python -m sglang.launch_server ..."]
+    return [first, "look again: sgmon status"]

@@ -1,0 +1,104 @@
+"""``?``: all keys, made from the bindings themselves, and what the marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.binding import Binding, BindingType
+
+from sgmon.model import STATES, Snapshot
+from tui_app.lines_screen import LinesScreen
+from widgets.line import Line, cell
+from widgets.states import face_of
+
+_KEY_NAMES = {
+    "question_mark": "?",
+    "colon": ":",
+    "slash": "/",
+    "space": "space",
+    "exclamation_mark": "!",
+    "ampersand": "&",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "enter": "enter",
+}
+_STATE_WORDS = {
+    "waiting": "no server seen yet",
+    "progressing": "a sign of life within the usual quiet time",
+    "slow": "moves, but past the usual time of this phase",
+    "waiting-by-design": "a gate, a peer that is not started, another process's build lock",
+    "suspect": "no sign of life for longer than usual; evidence is being taken",
+    "stalled": "nothing moves, and the pattern is that of a hang",
+    "stopped": "a worker is stopped by a signal or a debugger",
+    "crashed": "a worker is gone, or the log names a fatal error",
+    "ready": "the ready line, and /health answers 200",
+    "unhealthy": "was ready, and /health says otherwise",
+    "unknown": "what is missing is named",
+    "unfinished": "only for a log read after the fact",
+}
+
+
+class HelpScreen(LinesScreen):
+    """Cannot lie: it reads the bindings."""
+
+    STEM = "help"
+
+    def title_line(self, snapshot: Snapshot) -> Line:
+        return ((" help ", "title-focus"), ("  no key here stops, kills or changes anything in the server", "dim"))
+
+    def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
+        from tui_app.app import SgmonApp
+        from tui_app.detail_screen import DetailScreen
+        from tui_app.overview import Overview
+        from tui_app.stack_screen import StackScreen
+        from widgets.logview import LogPanel
+        from widgets.panel import Panel
+
+        rows: list[Line] = []
+        for name, bindings in (
+            ("anywhere", SgmonApp.BINDINGS),
+            ("overview", Overview.BINDINGS),
+            ("in a panel", Panel.BINDINGS),
+            ("in the log", LogPanel.BINDINGS),
+            ("on a page of stacks", [*StackScreen.BINDINGS, *LinesScreen.BINDINGS]),
+            ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
+        ):
+            rows += [((f" {name}", "title"),), *binding_lines(bindings, width), ()]
+        rows.append(((" states", "title"),))
+        for state in STATES:
+            face = face_of(state)
+            rows.append(
+                (cell(f"   {face.glyph} {face.word}", 21, face.text_style), (_STATE_WORDS.get(state, ""), ""))
+            )
+        rows += [
+            (),
+            ((" marks", "title"),),
+            (("   ✓ done  ▶ now  · not yet    ! differs from the other ranks    ~ inferred, not read", ""),),
+            (("   ? could not be measured    n/p not permitted (enter on the worker says what would help)", ""),),
+        ]
+        return rows
+
+
+def binding_lines(bindings: Iterable[BindingType], width: int) -> list[Line]:
+    """One row per binding, in two columns where there is room."""
+    items = []
+    for binding in bindings:
+        if isinstance(binding, Binding) and binding.description:
+            keys = " ".join(_KEY_NAMES.get(key, key) for key in binding.key.split(","))
+            items.append((keys, binding.description))
+    if width < 110:
+        return [(cell(f"   {keys}", 17, "key"), (words, "")) for keys, words in items]
+    half = (len(items) + 1) // 2
+    column = (width - 2) // 2
+    rows: list[Line] = []
+    for index in range(half):
+        keys, words = items[index]
+        row: Line = (cell(f"   {keys}", 17, "key"), cell(words, column - 17))
+        if index + half < len(items):
+            keys, words = items[index + half]
+            row = (*row, cell(f"   {keys}", 17, "key"), (words, ""))
+        rows.append(row)
+    return rows

@@ -1,0 +1,97 @@
+"""The base of pages over the overview: a title, lines that scroll, a row of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from sgmon.model import Snapshot
+from sgmon.units import age
+from widgets.hints import KeyHints
+from widgets.line import Line, join_ends
+from widgets.lines_view import LinesView
+from widgets.painted import Painted
+from widgets.states import face_of
+
+if TYPE_CHECKING:
+    from tui_app.app import SgmonApp
+
+
+class LinesScreen(Screen[None]):
+    """A subclass gives ``title_line`` and ``page_lines``; both are pure in the snapshot."""
+
+    STEM: ClassVar[str] = "page"  # of the file that ``s`` writes
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (("c", "copy"), ("s", "save"))
+    ALWAYS: ClassVar[tuple[tuple[str, str], ...]] = (("↑↓", "scroll"), ("?", "help"), ("q", "back"))
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,escape,backspace", "back", "back", id="page.back"),
+        Binding("c", "copy", "copy this page", id="page.copy"),
+        Binding("s", "save", "save this page as a text file", id="page.save"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title_row = Painted(id="page-title")
+        self.lines = LinesView(id="page-lines")
+        self.hints = KeyHints(id="hints")
+
+    @property
+    def sgmon(self) -> SgmonApp:
+        return cast("SgmonApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self.title_row
+        yield self.lines
+        yield self.hints
+
+    def on_mount(self) -> None:
+        self.lines.focus(scroll_visible=False)
+        self.receive(self.sgmon.latest)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self.receive, self.sgmon.latest)
+
+    def receive(self, snapshot: Snapshot) -> None:
+        """A new snapshot, also while the overview is frozen."""
+        width = self.size.width
+        self.lines.show_page(self.page_lines(snapshot, max(20, width)))
+        self.title_row.show_lines([self.title_line(snapshot), self.verdict_line(snapshot, width)])
+        self.hints.set_hints(self.HINTS, self.ALWAYS, ((self.lines.position + " ", "dim"),))
+
+    def title_line(self, snapshot: Snapshot) -> Line:
+        """What this page is about."""
+        raise NotImplementedError
+
+    def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
+        """The rows."""
+        raise NotImplementedError
+
+    def verdict_line(self, snapshot: Snapshot, width: int) -> Line:
+        """The verdict stays in sight on every page."""
+        from sgmon.text import clean
+
+        face = face_of(snapshot.verdict.state)
+        left: Line = (
+            (f" {face.glyph} {face.word} ", face.text_style),
+            (clean(snapshot.verdict.headline, 300), "dim"),
+        )
+        return join_ends(left, ((f" for {age(snapshot.t - snapshot.verdict.since_t)} ", "dim"),), width)
+
+    def action_back(self) -> None:
+        self.dismiss()
+
+    def action_copy(self) -> None:
+        from tui_app.copying import copy_text
+
+        copy_text(self.app, self.lines.page_text, "page")
+
+    def action_save(self) -> None:
+        from tui_app.copying import save_text
+
+        save_text(self.app, self.lines.page_text, self.STEM)

@@ -1,0 +1,18 @@
+"""Messages from the engine's thread to the screen."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from sgmon.model import Snapshot
+
+
+class SnapshotArrived(Message):
+    """The newest snapshot. Queued ones are replaced: only the latest matters."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        super().__init__()
+        self.snapshot = snapshot
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, SnapshotArrived)

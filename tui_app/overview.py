@@ -1,0 +1,265 @@
+"""The first screen: the verdict, five panels, a row of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+
+from sgmon.model import Snapshot
+from sgmon.units import age
+from widgets.gpu import GpuPanel
+from widgets.hints import KeyHints
+from widgets.logview import LogPanel
+from widgets.panel import Panel
+from widgets.port import PortPanel
+from widgets.startup import StartupPanel
+from widgets.tabs import PanelTabs
+from widgets.verdictbar import VerdictBar
+from widgets.waiting import WaitingPanel
+from widgets.workers import WorkersPanel
+
+if TYPE_CHECKING:
+    from tui_app.app import SgmonApp
+    from widgets.log_text import LogText
+
+_ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
+_NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
+
+
+class Overview(Screen[None]):
+    """Everything on one page; below 80 columns or 20 rows one panel at a time."""
+
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-narrow"),
+        (80, "-normal"),
+        (110, "-wide"),
+        (170, "-huge"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
+        (0, "-low"),
+        (22, "-middle"),
+        (34, "-high"),
+        (46, "-tower"),
+    ]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(n, f"panel('{n}')", f"panel {name}; again: zoom", id=f"overview.panel{n}") for n, name in _NAMES),
+        Binding("tab", "next_panel(1)", "next panel", id="overview.next"),
+        Binding("shift+tab", "next_panel(-1)", "panel before", id="overview.previous"),
+        Binding("z", "zoom", "zoom the panel, or back", id="overview.zoom"),
+        Binding("space,p", "freeze", "freeze the view, or go on (watching goes on)", id="overview.freeze"),
+        Binding("v", "why", "why: all evidence, all next steps, history", id="overview.why"),
+        Binding("d,b", "dump", "stack of the selected worker", id="overview.dump"),
+        Binding("D", "dump_all", "stacks of all ranks, merged, 3 samples", id="overview.dump_all"),
+        Binding("enter", "detail", "the selected worker in full", id="overview.detail"),
+        Binding("x", "only_odd", "only workers that differ", id="overview.only_odd"),
+        Binding("s", "servers", "pick another server", id="overview.servers"),
+        Binding("c", "copy", "copy the verdict and the next command", id="overview.copy"),
+        Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
+        Binding("q,escape", "back", "back, then quit", id="overview.back"),
+    ]
+
+    def __init__(self, log_text: LogText) -> None:
+        super().__init__()
+        self.verdict = VerdictBar(id="verdict")
+        self.tabs = PanelTabs(_NAMES, id="tabs")
+        self.waiting = WaitingPanel(id="waiting")
+        self.worker_panel = WorkersPanel(id="workers")
+        self.panels: dict[str, Panel] = {
+            "1": StartupPanel(id="startup"),
+            "2": GpuPanel(id="gpus"),
+            "3": self.worker_panel,
+            "4": LogPanel(log_text, id="log"),
+            "5": PortPanel(id="port"),
+        }
+        self.body = Container(id="body")
+        self.hints = KeyHints(id="hints")
+        self.active = "1"
+        self.zoomed = False
+        self.frozen: Snapshot | None = None
+
+    @property
+    def sgmon(self) -> SgmonApp:
+        return cast("SgmonApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self.verdict
+        yield self.tabs
+        with self.body:
+            yield self.waiting
+            for number in ("1", "2", "5", "3", "4"):  # the order of the grid, not of the keys
+                yield self.panels[number]
+        yield self.hints
+
+    def on_mount(self) -> None:
+        self._show_active()
+        self.receive(self.sgmon.latest)
+        self.panels[self.active].focus(scroll_visible=False)
+
+    def on_screen_resume(self) -> None:
+        self.receive(self.sgmon.latest)
+
+    # snapshots
+
+    def receive(self, snapshot: Snapshot) -> None:
+        """Paint a snapshot; while frozen only say how far behind the view is."""
+        if self.frozen is not None:
+            self.verdict.set_note(f"FROZEN, {age(snapshot.t - self.frozen.t)} behind: space")
+            return
+        self._paint(snapshot)
+
+    def _paint(self, snapshot: Snapshot) -> None:
+        with self.app.batch_update():
+            self.set_class(snapshot.server is None, "-waiting")
+            self.verdict.receive(snapshot)
+            self.waiting.receive(snapshot)
+            for panel in self.panels.values():
+                panel.receive(snapshot)
+            loud = frozenset({"3"}) if snapshot.verdict.odd_ranks else frozenset[str]()
+            self.tabs.set_active(self.active, loud)
+            self._show_hints(snapshot)
+
+    @property
+    def shown(self) -> Snapshot:
+        """The snapshot on the screen."""
+        return self.frozen or self.sgmon.latest
+
+    def _show_hints(self, snapshot: Snapshot) -> None:
+        if snapshot.server is None:
+            self.hints.set_hints((), (("?", "help"), (":", "commands"), ("q", "quit")))
+            return
+        own = list(self.panels[self.active].HINTS)
+        if len(snapshot.candidates) > 1:
+            own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
+        own.append(("z", "unzoom" if self.zoomed else "zoom"))
+        self.hints.set_hints(own, _ALWAYS)
+
+    # panels
+
+    def _show_active(self) -> None:
+        for number, panel in self.panels.items():
+            panel.set_class(number == self.active, "-active")
+        self.set_class(self.zoomed, "-zoomed")
+        self.tabs.set_active(self.active, self.tabs.loud)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        for number, panel in self.panels.items():
+            if panel is event.widget and number != self.active:
+                self.active = number
+                self._show_active()
+        self._show_hints(self.shown)
+
+    def on_panel_tabs_picked(self, message: PanelTabs.Picked) -> None:
+        self._activate(message.number)
+
+    def _activate(self, number: str) -> None:
+        self.active = number
+        self._show_active()
+        self.panels[number].focus(scroll_visible=False)
+        self._show_hints(self.shown)
+
+    def action_panel(self, number: str) -> None:
+        if number == self.active and self.panels[number].has_focus:
+            self.action_zoom()
+        else:
+            self._activate(number)
+
+    def action_next_panel(self, step: int) -> None:
+        numbers = list(self.panels)
+        self._activate(numbers[(numbers.index(self.active) + step) % len(numbers)])
+
+    def action_zoom(self) -> None:
+        self.zoomed = not self.zoomed
+        self._show_active()
+        self._show_hints(self.shown)
+
+    def action_freeze(self) -> None:
+        if self.frozen is None:
+            self.frozen = self.sgmon.latest
+            self.verdict.set_note("FROZEN: space")
+            return
+        self.frozen = None
+        self.verdict.set_note("")
+        self._paint(self.sgmon.latest)
+
+    def action_only_odd(self) -> None:
+        self.worker_panel.toggle_only_odd()
+
+    def action_back(self) -> None:
+        if self.zoomed:
+            self.action_zoom()
+        elif self.frozen is not None:
+            self.action_freeze()
+        else:
+            self.app.run_worker(self.sgmon.action_quit())
+
+    # other screens
+
+    def action_dump(self) -> None:
+        pids, label = self.worker_panel.selected_pids, self.worker_panel.selected_label
+        if not pids:
+            self.notify("no worker to look at yet", markup=False)
+            return
+        from tui_app.stack_screen import StackScreen
+
+        self.app.push_screen(StackScreen(pids, label))
+
+    def action_dump_all(self) -> None:
+        from tui_app.stack_screen import StackScreen
+
+        self.app.push_screen(StackScreen(None, "all ranks"))
+
+    def on_workers_panel_chosen(self, message: WorkersPanel.Chosen) -> None:
+        self._detail(message.pid)
+
+    def action_detail(self) -> None:
+        if self.worker_panel.selected_pids:
+            self._detail(self.worker_panel.selected_pids[0])
+
+    def _detail(self, pid: int) -> None:
+        from tui_app.detail_screen import DetailScreen
+
+        self.app.push_screen(DetailScreen(pid))
+
+    def action_why(self) -> None:
+        from tui_app.why_screen import WhyScreen
+
+        self.app.push_screen(WhyScreen())
+
+    def action_servers(self) -> None:
+        from tui_app.picker import Picker
+
+        self.app.push_screen(Picker())
+
+    # copying
+
+    def action_copy(self) -> None:
+        from tui_app.copying import copy_text
+
+        verdict = self.shown.verdict
+        rows = [f"{verdict.state}: {verdict.headline}"]
+        rows += [f"  {item.signal}: {item.text}" for item in verdict.evidence]
+        rows += [f"  next: {step.text}" + (f": {step.command}" if step.command else "") for step in verdict.next]
+        copy_text(self.app, "\n".join(rows), "verdict")
+
+    def action_copy_view(self) -> None:
+        from tui_app.copying import copy_text
+
+        shown = [panel for panel in self.panels.values() if panel.is_on_screen]
+        copy_text(self.app, "\n\n".join([self.verdict.text, *(panel.text for panel in shown)]), "view")
+
+    def palette_commands(self) -> Iterable[tuple[str, str, Callable[[], None]]]:
+        """For the command palette."""
+        yield "Why", "All evidence, all next steps, history", self.action_why
+        yield "Stacks of all ranks", "py-spy dump of every rank, merged", self.action_dump_all
+        yield "Stack of the selected worker", "py-spy dump of one process", self.action_dump
+        yield "Freeze the view", "Watching goes on", self.action_freeze
+        yield "Only what differs", "Workers that differ from the others", self.action_only_odd
+        yield "Servers", "Pick another server on this machine", self.action_servers
+        yield "Copy the view", "As plain text", self.action_copy_view

@@ -1,0 +1,207 @@
+"""Which rank is in which phase: pure functions from a snapshot to rows, equal ranks folded into one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sgmon.model import Milestone, Process, RankProgress, Snapshot
+
+#: phases in their usual order with a long and a short column name
+COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("spawn", "spawn", "spwn"),
+    ("dist_init", "dist", "dist"),
+    ("weights", "weights", "wght"),
+    ("kv_cache", "kv", "kv"),
+    ("graphs", "graphs", "grph"),
+    ("draft_dist_init", "d.dist", "ddst"),
+    ("draft_weights", "d.wght", "dwgt"),
+    ("draft_kv_cache", "d.kv", "d.kv"),
+    ("draft_graphs", "d.grph", "dgrf"),
+    ("scheduler_ready", "sched", "schd"),
+    ("disagg", "disagg", "disg"),
+    ("http", "http", "http"),
+    ("warmup", "warmup", "warm"),
+    ("ready", "ready", "redy"),
+)
+_ORDER = {name: index for index, (name, _, _) in enumerate(COLUMNS)}
+#: shown only when the log speaks of them
+_OPTIONAL = {"draft_dist_init", "draft_weights", "draft_kv_cache", "draft_graphs", "disagg"}
+#: these belong to the launcher, not to a rank
+MAIN_PHASES = ("http", "warmup", "ready")
+
+DONE, NOW, NOT_YET, NOT_OURS = "done", "now", "not yet", "not ours"
+
+
+class RankRow(NamedTuple):
+    """One row of the matrix: a group of ranks in the same place."""
+
+    ranks: tuple[str, ...]
+    cells: tuple[str, ...]  # one of DONE, NOW, NOT_YET, NOT_OURS per column
+    last: str  # last milestone, or words
+    for_s: int | None  # since that milestone
+    odd: bool = False
+    kind: str = "rank"  # rank | importing | main
+
+
+def natural_key(text: str) -> tuple[object, ...]:
+    """TP2 before TP10."""
+    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text))
+
+
+def columns_for(snapshot: Snapshot) -> tuple[str, ...]:
+    """The phases that get a column: the usual ones, and those of a draft model when it has any."""
+    seen = {milestone.phase for milestone in snapshot.log.milestones} | {snapshot.log.phase}
+    return tuple(name for name, _, _ in COLUMNS if name not in _OPTIONAL or name in seen)
+
+
+def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
+    """Ranks by phase, equal ones folded, odd ones apart; the launcher last."""
+    columns = columns_for(snapshot)
+    progress = {item.rank: item for item in snapshot.log.ranks}
+    importing = {p.rank for p in snapshot.procs.processes if p.role == "importing" and p.rank and not p.gone}
+    ranks = _rank_names(snapshot, progress)
+    single = ranks == [""]
+    odd = set(snapshot.verdict.odd_ranks)
+    main_phase = _main_phase(snapshot)
+    groups: dict[tuple[object, ...], list[RankRow]] = {}
+    for rank in ranks:
+        row = _row(snapshot, rank, progress.get(rank), rank in importing, columns, single, main_phase, rank in odd)
+        groups.setdefault((row.cells, row.last, row.odd, row.kind), []).append(row)
+    folded = [_fold(rows) for rows in groups.values()]
+    if not single:
+        folded.append(_main_row(snapshot, columns, main_phase))
+    return tuple(folded)
+
+
+def _fold(rows: list[RankRow]) -> RankRow:
+    ages = [row.for_s for row in rows if row.for_s is not None]
+    names = tuple(name for row in rows for name in row.ranks)
+    return rows[0]._replace(ranks=names, for_s=max(ages) if ages else None)
+
+
+def _rank_names(snapshot: Snapshot, progress: dict[str, RankProgress]) -> list[str]:
+    names = {rank for rank in progress if rank}
+    names |= {p.rank for p in snapshot.procs.processes if p.rank and p.role in ("scheduler", "importing")}
+    if not names and snapshot.server is not None and snapshot.server.args.tp > 1:
+        args = snapshot.server.args
+        first = args.node_rank * (args.tp // max(1, args.nnodes)) if args.nnodes > 1 else 0
+        names = {f"TP{first + i}" for i in range(max(1, args.tp // max(1, args.nnodes)))}
+    return sorted(names, key=natural_key) or [""]
+
+
+def _row(
+    snapshot: Snapshot,
+    rank: str,
+    last: RankProgress | None,
+    is_importing: bool,
+    columns: tuple[str, ...],
+    single: bool,
+    main_phase: str,
+    odd: bool,
+) -> RankRow:
+    mine = [name for name in columns if single or name not in MAIN_PHASES]
+    if last is None or last.phase in ("", "launch"):
+        words, kind = (
+            ("importing (normal, no log lines)", "importing") if is_importing else ("no log line yet", "rank")
+        )
+        if snapshot.log.ready_line is not None and not single:
+            words, at, ended, kind = "all done", len(mine), True, "rank"
+        else:
+            at, ended = 0, False
+        for_s = None
+    else:
+        at = _place(mine, last.phase)
+        ended = _has_ended(snapshot.log.milestones, last) or last.phase in ("ready", "serving", "scheduler_ready")
+        words, kind, for_s = last.milestone, "rank", age_of(snapshot, last.t, last.seen_t)
+        if main_phase in MAIN_PHASES and not single:
+            at, ended = len(mine), True
+    cells = []
+    for index, name in enumerate(columns):
+        if name not in mine:
+            cells.append(NOT_OURS)
+        elif index < at or (index == at and ended):
+            cells.append(DONE)
+        elif index == at:
+            cells.append(NOW)
+        else:
+            cells.append(NOT_YET)
+    return RankRow((rank,), tuple(cells), words, for_s, odd, kind)
+
+
+def _main_row(snapshot: Snapshot, columns: tuple[str, ...], main_phase: str) -> RankRow:
+    cells = []
+    at = MAIN_PHASES.index(main_phase) if main_phase in MAIN_PHASES else -1
+    ready = snapshot.log.ready_line is not None or main_phase in ("ready", "serving")
+    for name in columns:
+        if name not in MAIN_PHASES:
+            cells.append(NOT_OURS)
+        elif ready or MAIN_PHASES.index(name) < at:
+            cells.append(DONE)
+        else:
+            cells.append(NOW if MAIN_PHASES.index(name) == at else NOT_YET)
+    if ready:
+        words = "serves"
+    elif at >= 0:
+        words = "its own phases now"
+    else:
+        words = "waits for the ranks (normal)"
+    return RankRow(("launcher",), tuple(cells), words, None, False, "main")
+
+
+def _main_phase(snapshot: Snapshot) -> str:
+    """How far the launcher is: one of MAIN_PHASES, or "" while it waits for the ranks."""
+    if snapshot.log.ready_line is not None:
+        return "ready"
+    if snapshot.log.phase in MAIN_PHASES:
+        return snapshot.log.phase
+    if snapshot.log.http_up_line is not None:
+        return "warmup"
+    return ""
+
+
+def _place(columns: Iterable[str], phase: str) -> int:
+    """The column of a phase; a phase without one counts as the last column before it."""
+    order = _ORDER.get(phase)
+    names = list(columns)
+    if phase in names:
+        return names.index(phase)
+    if phase == "serving":
+        return len(names)
+    if order is None:
+        return 0
+    return max((i for i, name in enumerate(names) if _ORDER[name] <= order), default=0)
+
+
+def _has_ended(milestones: tuple[Milestone, ...], last: RankProgress) -> bool:
+    for milestone in reversed(milestones):
+        if milestone.rank == last.rank and milestone.name == last.milestone:
+            return milestone.event == "end"
+    return False
+
+
+def age_of(snapshot: Snapshot, t: float | None, seen_t: float | None) -> int | None:
+    """Seconds since a log line: by its own time where that is believable (same clock and zone), else since seen."""
+    by_seen = None if seen_t is None else snapshot.t - seen_t
+    if t is not None:
+        by_line = snapshot.epoch + snapshot.t - t
+        started = snapshot.server.started_epoch if snapshot.server else None
+        if by_line >= -2 and (started is None or t >= started - 60) and (by_seen is None or by_line > by_seen - 3):
+            return max(0, int(by_line))
+    return None if by_seen is None else max(0, int(by_seen))
+
+
+def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
+    """How long each finished phase took, over all ranks: from its first line to the first line of a later one."""
+    first: dict[str, float] = {}
+    for milestone in snapshot.log.milestones:
+        if milestone.t is not None and milestone.phase in _ORDER and milestone.phase not in first:
+            first[milestone.phase] = milestone.t
+    ordered = sorted(first.items(), key=lambda item: item[1])
+    return tuple((name, int(ordered[i + 1][1] - start)) for i, (name, start) in enumerate(ordered[:-1]))
+
+
+def launcher_of(processes: Iterable[Process]) -> Process | None:
+    """The launcher's process, if it is there."""
+    return next((p for p in processes if p.role == "launcher"), None)

@@ -1,0 +1,126 @@
+"""Panel 5: who listens on the port, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sgmon.model import PortReading, Snapshot
+from sgmon.text import clean
+from sgmon.units import age, duration
+from widgets.line import Line
+from widgets.panel import Panel
+
+
+class PortView(NamedTuple):
+    """What the port panel shows."""
+
+    reading: PortReading | None
+    address: str
+    is_ready: bool
+    was_ready: bool
+    for_s: int | None
+    age_s: int | None
+
+
+class PortPanel(Panel[PortView]):
+    """Address, owner, answer. A refused port is normal until the end of a start."""
+
+    NUMBER = "5"
+    TITLE = "port"
+    PROBE = "port"
+    HINTS = (("c", "copy"),)
+
+    def select(self, snapshot: Snapshot) -> PortView:
+        return select(snapshot)
+
+    def heading(self, view: PortView) -> Line:
+        return ((view.address, "dim"),)
+
+    def paint(self, view: PortView, width: int, height: int) -> Sequence[Line]:
+        return paint(view)
+
+
+def select(snapshot: Snapshot) -> PortView:
+    """The last look at the port, and how old it is."""
+    reading = snapshot.port
+    address = ""
+    if reading is not None:
+        address = f"{clean(reading.host, 40)}:{reading.port}"
+    elif snapshot.server is not None:
+        address = f"{clean(snapshot.server.args.host, 40)}:{snapshot.server.args.port}"
+    asked = next((p.last_ok_t for p in snapshot.probes if p.name == "port"), None)
+    since = snapshot.port_changed_t
+    return PortView(
+        reading=reading,
+        address=address,
+        is_ready=snapshot.verdict.state == "ready",
+        was_ready=snapshot.log.ready_line is not None,
+        for_s=None if since is None else max(0, int(snapshot.t - since)),
+        age_s=None if asked is None else max(0, int(snapshot.t - asked)),
+    )
+
+
+def paint(view: PortView) -> list[Line]:
+    """Answer, owner, age; then what could not be seen."""
+    reading = view.reading
+    if reading is None:
+        return [((" not asked yet", "dim"),)]
+    rows: list[Line] = [answer_line(view, reading)]
+    rows += owner_lines(reading)
+    if view.age_s is not None:
+        rows.append(((f" asked {age(view.age_s)} ago", "dim"), (_for(view), "dim")))
+    if reading.note:
+        rows.append(((f" {clean(reading.note, 120)}", "dim"),))
+    rows += [
+        ((f" {clean(item.signal, 12)}: {clean(item.why, 80)}", "dim"), (f"  {clean(item.remedy, 80)}", "dim"))
+        for item in reading.missing
+    ]
+    return rows
+
+
+def answer_line(view: PortView, reading: PortReading) -> Line:
+    """One glyph, one word, one explanation."""
+    normal_end = view.was_ready
+    path = clean(reading.path, 24)
+    if reading.answer == "http":
+        took = "" if reading.latency_s is None else f" in {duration(reading.latency_s)}"
+        if reading.status == 200:
+            return ((" ✓ ", "ok"), (f"{path} 200", "ok"), (took, ""))
+        word = "not ready yet" if reading.status == 503 and not normal_end else "not healthy"
+        style = "warn" if reading.status == 503 and not normal_end else "bad"
+        return ((" ✗ ", style), (f"{path} {reading.status}", style), (f" {word}{took}", ""))
+    if reading.answer == "refused":
+        if normal_end:
+            return ((" ✗ ", "bad"), ("refused", "bad"), (" after the ready line: gone?", ""))
+        return ((" ○ ", "info"), ("refused", "info"), (" normal: it opens last", "dim"))
+    if reading.answer == "mute":
+        return ((" ◐ ", "warn"), ("accepts, no answer", "warn"), (_took(reading), "dim"))
+    if reading.answer == "skipped":
+        return ((" ○ ", "dim"), ("not asked", "dim"))
+    words = {"reset": "connection reset", "timeout": "no connection in time"}
+    return ((" ✗ ", "warn"), (words.get(reading.answer, clean(reading.answer, 30)), "warn"), (_took(reading), "dim"))
+
+
+def _took(reading: PortReading) -> str:
+    return "" if reading.latency_s is None else f" in {duration(reading.latency_s)}"
+
+
+def _for(view: PortView) -> str:
+    return "" if view.for_s is None else f", the same for {age(view.for_s)}"
+
+
+def owner_lines(reading: PortReading) -> list[Line]:
+    """Who holds the listening socket: ours, another's (loud), nobody."""
+    rows: list[Line] = []
+    for listener in reading.listeners:
+        name = clean(listener.name, 30) or "?"
+        who = f"pid {listener.pid} {name}" if listener.pid is not None else "a process we may not see"
+        queue = f", {listener.accept_queue} waiting" if listener.accept_queue else ""
+        if listener.ours:
+            rows.append(((" listens: ", "dim"), (f"{who} (this server){queue}", "")))
+        elif listener.ours is False:
+            rows.append(((" listens: ", "dim"), (f"ANOTHER PROCESS: {who}{queue}", "bad")))
+        else:
+            rows.append(((" listens: ", "dim"), (f"{who}: owner not permitted{queue}", "warn")))
+    return rows or [((" listens: nobody", "dim"),)]

@@ -1,0 +1,206 @@
+"""Panel 1: where each rank is between spawn and ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sgmon.model import Bar, Snapshot
+from sgmon.text import clean
+from sgmon.units import age, rank_list
+from widgets.line import Line, cell, cell_len
+from widgets.meters import bar
+from widgets.panel import Panel
+from widgets.phases import COLUMNS, DONE, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
+
+_NAMES = {name: (long, short) for name, long, short in COLUMNS}
+_MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NOT_OURS: (" ", "")}
+_BAR_NAMES = {"weights_progress": "weight shards", "graph_progress": "graph batches"}
+
+
+class BarView(NamedTuple):
+    """One progress bar of the log."""
+
+    name: str
+    rank: str
+    done: int
+    total: int
+    moved_s: int | None
+
+
+class StartupView(NamedTuple):
+    """What the startup panel shows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[RankRow, ...]
+    bars: tuple[BarView, ...]
+    took: tuple[tuple[str, int], ...]
+    identity: str
+    up_s: int | None
+    state: str
+
+
+class StartupPanel(Panel[StartupView]):
+    """Rank by phase; ranks in the same place fold into one row."""
+
+    NUMBER = "1"
+    TITLE = "startup"
+    HINTS = (("d", "stack"), ("D", "all stacks"))
+
+    def select(self, snapshot: Snapshot) -> StartupView:
+        return select(snapshot)
+
+    def heading(self, view: StartupView) -> Line:
+        return ((view.identity, "dim"),) if view.identity else ()
+
+    def corner(self, view: StartupView) -> Line:
+        return ((f" up {age(view.up_s)} ", "dim"),) if view.up_s is not None else ()
+
+    def paint(self, view: StartupView, width: int, height: int) -> Sequence[Line]:
+        return paint(view, width, height)
+
+
+def select(snapshot: Snapshot) -> StartupView:
+    """Rows, bars and times from a snapshot."""
+    server = snapshot.server
+    identity, up_s = "", None
+    if server is not None:
+        args = server.args
+        model = clean((args.served_name or args.model_path).rstrip("/").rsplit("/", 1)[-1], 40)
+        shape = " ".join(
+            f"{name}{count}"
+            for name, count in (("TP", args.tp), ("DP", args.dp), ("PP", args.pp), ("EP", args.ep))
+            if count > 1
+        )
+        if args.nnodes > 1:
+            shape = f"{shape} node {args.node_rank} of {args.nnodes}".strip()
+        version = f"SGLang {clean(server.version, 30)}" if server.version else ""
+        identity = " · ".join(part for part in (model, shape, version, f"pid {server.pid}") if part)
+        if server.started_epoch is not None:
+            up_s = max(0, int(snapshot.epoch + snapshot.t - server.started_epoch))
+    return StartupView(
+        columns=columns_for(snapshot),
+        rows=rank_rows(snapshot),
+        bars=_bars(snapshot),
+        took=phase_times(snapshot),
+        identity=identity,
+        up_s=up_s,
+        state=snapshot.verdict.state,
+    )
+
+
+def _bars(snapshot: Snapshot) -> tuple[BarView, ...]:
+    """The newest bars, the one that moved last first; none once the server serves."""
+    if snapshot.log.ready_line is not None:
+        return ()
+    newest = sorted(snapshot.log.bars, key=_bar_time, reverse=True)[:2]
+    return tuple(
+        BarView(
+            name=_BAR_NAMES.get(item.name, item.name.replace("_", " ")),
+            rank=item.rank,
+            done=item.done,
+            total=item.total,
+            moved_s=None if item.moved_t is None else max(0, int(snapshot.t - item.moved_t)),
+        )
+        for item in newest
+    )
+
+
+def _bar_time(item: Bar) -> float:
+    return item.moved_t if item.moved_t is not None else item.seen_t or 0.0
+
+
+def paint(view: StartupView, width: int, height: int) -> list[Line]:
+    """Column names, one row per group, the bar, the times; what does not fit goes in that order from the end."""
+    label_width = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
+    column_width = max(5, min(9, (width - label_width - 24) // max(1, len(view.columns))))
+    if label_width + column_width * len(view.columns) > width:
+        column_width = max(4, (width - label_width) // max(1, len(view.columns)))
+    body = [_row_line(row, label_width, column_width, width) for row in view.rows]
+    bars = [_bar_line(item, width) for item in view.bars]
+    took = _took_line(view, label_width, column_width)
+    rows = [_head_line(view, label_width, column_width), *body]
+    if len(rows) > height and view.rows and view.rows[-1].kind == "main" and len(view.rows) > 1:
+        rows.pop()
+    room = height - len(rows)
+    if bars and room > 0:
+        rows += bars[: 1 if room < 3 else 2]
+    if took and height - len(rows) > 0:
+        rows.insert(1 + len(body), took)
+    return rows
+
+
+def _label(row: RankRow) -> str:
+    if row.kind == "main":
+        return "launcher"
+    return clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
+
+
+def _head_line(view: StartupView, label_width: int, column_width: int) -> Line:
+    spans = [cell("", label_width)]
+    for name in view.columns:
+        long, short = _NAMES[name]
+        spans.append(cell(long if len(long) < column_width else short, column_width, "dim"))
+    return tuple(spans)
+
+
+def _row_line(row: RankRow, label_width: int, column_width: int, width: int) -> Line:
+    mark = "!" if row.odd else " "
+    label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "strong")
+    spans = [cell(mark + _label(row), label_width, label_style)]
+    for state in row.cells:
+        glyph, style = _MARKS.get(state, ("·", "dim"))
+        if state == NOW:
+            style = "odd" if row.odd else style
+            text = glyph if column_width < 6 or row.for_s is None else f"{glyph}{age(row.for_s)}"
+            spans.append(cell(text if cell_len(text) <= column_width else glyph, column_width, style))
+        else:
+            spans.append(cell(glyph, column_width, style))
+    line: Line = tuple(spans)
+    words = row.last.replace("_", " ")
+    if row.kind == "main":
+        return _with_words(line, words, "dim", width, label_width)
+    style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")
+    ago = f" {age(row.for_s)} ago" if row.for_s is not None else ""
+    return _with_words(line, words + ago, style, width, label_width, odd=row.odd)
+
+
+def _with_words(line: Line, words: str, style: str, width: int, label_width: int, odd: bool = False) -> Line:
+    """Words at the end of the row, or over the cells that are not ours, or nowhere."""
+    room = width - sum(cell_len(text) for text, _ in line)
+    if room >= 12:
+        return (*line, cell((" differs: " if odd else " ") + words, room, style))
+    blank = 1
+    while blank < len(line) and not line[blank][0].strip():
+        blank += 1
+    over = sum(cell_len(text) for text, _ in line[1:blank])
+    if over >= cell_len(words) + 1:
+        return (line[0], cell(words, over, style), *line[blank:])
+    return line
+
+
+def _bar_line(item: BarView, width: int) -> Line:
+    """ " weight shards ██████░░ 58/64  91%  moved 2s ago (TP0 counts for all)"."""
+    share = item.done / item.total if item.total else None
+    name = f" {clean(item.name, 20)} "
+    numbers = f" {item.done}/{item.total}"
+    numbers += f" {share * 100:.0f}%" if share is not None else ""
+    moved = "" if item.moved_s is None else f"  moved {age(item.moved_s)} ago"
+    who = f" ({clean(item.rank, 12)} counts for all)" if item.rank else ""
+    tail = numbers + moved + who
+    if width - cell_len(name) - cell_len(tail) < 10:
+        tail = numbers + moved
+    length = max(6, min(40, width - cell_len(name) - cell_len(tail) - 1))
+    style = "ok" if share == 1 else "info"
+    return ((name, ""), *bar(share, length, style), (numbers, "strong"), (tail[len(numbers) :], "dim"))
+
+
+def _took_line(view: StartupView, label_width: int, column_width: int) -> Line:
+    if not view.took or column_width < 5:
+        return ()
+    times = dict(view.took)
+    spans = [cell(" took", label_width, "dim")]
+    for name in view.columns:
+        text = age(times[name]) if name in times else ""
+        spans.append(cell(text if cell_len(text) < column_width else "", column_width, "dim"))
+    return tuple(spans)

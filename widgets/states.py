@@ -1,0 +1,70 @@
+"""How each verdict state looks: a glyph, a word and a style. Never a colour alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sgmon.model import Process
+
+
+class Face(NamedTuple):
+    """What stands for a state on screen."""
+
+    glyph: str
+    word: str
+    style: str  # "ok" | "warn" | "bad" | "info" | "idle"
+
+    @property
+    def badge(self) -> str:
+        return f"badge-{self.style}"
+
+    @property
+    def text_style(self) -> str:
+        return "dim" if self.style == "idle" else self.style
+
+
+FACES: dict[str, Face] = {
+    "waiting": Face("○", "WAITING", "info"),
+    "progressing": Face("▶", "PROGRESSING", "ok"),
+    "slow": Face("▶", "SLOW", "warn"),
+    "waiting-by-design": Face("○", "WAITS BY DESIGN", "info"),
+    "suspect": Face("◐", "SUSPECT", "warn"),
+    "stalled": Face("■", "STALLED", "bad"),
+    "stopped": Face("■", "STOPPED", "bad"),
+    "crashed": Face("✗", "CRASHED", "bad"),
+    "ready": Face("✓", "READY", "ok"),
+    "unhealthy": Face("✗", "UNHEALTHY", "bad"),
+    "unknown": Face("?", "UNKNOWN", "warn"),
+    "unfinished": Face("◐", "UNFINISHED", "info"),
+}
+
+
+def face_of(state: str) -> Face:
+    """The face of a state; an unknown word stays readable."""
+    return FACES.get(state) or Face("?", state.upper() or "?", "warn")
+
+
+#: /proc state letter -> word, style. What stands still by a signal or is dead is loud.
+PROCESS_WORDS: dict[str, tuple[str, str]] = {
+    "R": ("run", "ok"),
+    "S": ("sleep", ""),
+    "D": ("disk", "info"),
+    "I": ("idle", "dim"),
+    "T": ("STOPPED", "bad"),
+    "t": ("TRACED", "bad"),
+    "Z": ("ZOMBIE", "bad"),
+    "X": ("dead", "bad"),
+}
+
+
+def process_word(process: Process) -> tuple[str, str]:
+    """The state of a process in one word: "sleep", "STOPPED", "exit 137"."""
+    if process.gone:
+        if process.exit_signal is not None:
+            return f"signal {process.exit_signal}", "bad"
+        if process.exit_code is not None:
+            return f"exit {process.exit_code}", "bad" if process.exit_code else "warn"
+        return "gone", "bad"
+    if process.frozen:
+        return "FROZEN", "bad"
+    return PROCESS_WORDS.get(process.state, (process.state or "?", "warn"))

@@ -1,0 +1,181 @@
+"""The top of the screen: what is the matter, what says so, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+
+from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
+from sgmon.text import clean
+from sgmon.units import age, plural
+from widgets.line import Line, crop, join_ends, width_of, wrap
+from widgets.painted import Painted
+from widgets.states import face_of
+
+
+class VerdictView(NamedTuple):
+    """What the bar shows."""
+
+    verdict: Verdict
+    for_s: int
+    history: tuple[VerdictChange, ...]
+    now: int
+    servers: int
+    note: str
+
+
+class VerdictBar(Painted):
+    """Row 0 is always the verdict in words. Then evidence, the next command, and the way here."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.snapshot: Snapshot | None = None
+        self.note = ""
+        self._painted: tuple[object, ...] = ()
+
+    def receive(self, snapshot: Snapshot) -> None:
+        """A new snapshot."""
+        self.snapshot = snapshot
+        self.update_view()
+
+    def set_note(self, note: str) -> None:
+        """Words of the application itself ("view frozen, 12s behind"), loud at the right end."""
+        self.note = note
+        self.update_view()
+
+    def update_view(self) -> None:
+        """Paint if anything changed."""
+        if self.snapshot is None or not self.size.width:
+            return
+        view = select(self.snapshot, self.note)
+        state = (view, self.size)
+        if state != self._painted:
+            self._painted = state
+            self.show_lines(paint(view, self.size.width, self.size.height))
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._painted = ()
+        self.update_view()
+
+
+def select(snapshot: Snapshot, note: str = "") -> VerdictView:
+    """The verdict and its age in whole seconds."""
+    verdict = snapshot.verdict
+    return VerdictView(
+        verdict=verdict,
+        for_s=max(0, int(snapshot.t - verdict.since_t)),
+        history=snapshot.verdicts[-6:],
+        now=int(snapshot.t) if len(snapshot.verdicts) > 1 else 0,
+        servers=len(snapshot.candidates),
+        note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
+    )
+
+
+def paint(view: VerdictView, width: int, height: int) -> list[Line]:
+    """``height`` rows: the first is the verdict, the last the next step (and above it the history)."""
+    head = headline_rows(view, width)
+    tail: list[Line] = []
+    if view.verdict.next and height >= 3:
+        tail = next_rows(view.verdict.next, width, 2 if height >= 7 else 1)
+    if height >= 8 and len(view.history) > 1:
+        tail = [*tail, history_row(view, width)]
+    room = height - len(tail)
+    evidence = [evidence_line(item) for item in view.verdict.evidence]
+    evidence += [missing_line(item.signal, item.why, item.remedy) for item in view.verdict.missing]
+    if room - len(head) < min(1, len(evidence)):  # a very low screen: the headline may not take it all
+        head = head[: max(1, room - min(1, len(evidence)))]
+        head[-1] = crop((*head[-1], ("…", "dim")), width) if width_of(head[-1]) < width else head[-1]
+    rows = [*head, *flow(evidence, width, room - len(head))]
+    rows += [()] * (height - len(tail) - len(rows))
+    return [*rows, *tail][:height]
+
+
+def headline_rows(view: VerdictView, width: int) -> list[Line]:
+    """The badge, the headline, how long; a long headline goes on below."""
+    verdict = view.verdict
+    face = face_of(verdict.state)
+    badge = (f" {face.glyph} {face.word} ", face.badge)
+    right: list[tuple[str, str]] = []
+    doubt = "" if verdict.confidence >= 0.85 or not verdict.confidence else "likely, "
+    if 0 < verdict.confidence < 0.6:
+        doubt = "perhaps, "
+    right.append((f" {doubt}for {age(view.for_s)} ", "dim"))
+    if view.note:
+        right = [(f" {view.note} ", "badge-warn")]
+    headline = clean(verdict.headline, 400) or "no words for this state"
+    room = width - width_of(right)
+    rows = wrap((badge, (" ", ""), (headline, "strong")), room, indent=width_of((badge,)) + 1 if width >= 80 else 2)
+    rows[0] = join_ends(rows[0], tuple(right), width)
+    if len(rows) > 3:
+        rows = [*rows[:2], (*rows[2], ("…", "dim"))]
+    return rows
+
+
+def evidence_line(item: Evidence) -> Line:
+    """ "  log  64/64 shards read, silent since 8m30s"."""
+    words = clean(item.text, 400)
+    rank = f"{item.rank} " if item.rank and item.rank not in words else ""
+    return ((f" {clean(item.signal, 8):<7}", "info"), (rank, "odd"), (words, ""))
+
+
+def missing_line(signal: str, why: str, remedy: str) -> Line:
+    """ "  gpu not seen: no NVML  (fix: ...)"."""
+    line: Line = ((f" {clean(signal, 8):<7}", "dim"), (f"not seen: {clean(why, 200)}", "dim"))
+    return (*line, (f"  fix: {clean(remedy, 200)}", "dim")) if remedy else line
+
+
+def flow(lines: Sequence[Line], width: int, room: int) -> list[Line]:
+    """Lines into ``room`` rows: each gets one row, and long ones more while rows are to spare."""
+    if room <= 0:
+        return []
+    if len(lines) > room:
+        shown = [crop(line, width) for line in lines[:room]]
+        hint = (f" +{len(lines) - room} more: v", "dim")
+        shown[-1] = join_ends(lines[room - 1], (hint,), width)
+        return shown
+    spare = room - len(lines)
+    rows: list[Line] = []
+    for line in lines:
+        wrapped = wrap(line, width, indent=8)
+        take = min(len(wrapped), 1 + spare)
+        spare -= take - 1
+        rows += [crop(line, width)] if take == 1 else wrapped[:take]
+    return rows
+
+
+def next_rows(steps: Sequence[NextStep], width: int, room: int) -> list[Line]:
+    """What to do next, with the command to copy; several steps while there are rows."""
+    rows: list[Line] = []
+    for index, step in enumerate(steps[:room]):
+        lead = " next   " if index == 0 else " or     "
+        line: Line = ((lead, "key"), (clean(step.text, 300), "strong" if index == 0 else ""))
+        command = clean(step.command, 400)
+        if command:
+            line = (*line, ("   $ ", "dim"), (command, "accent"))
+        if width_of(line) > width and command and room > len(rows) + 1 and len(steps) == 1:
+            rows.append(crop(line[:2], width))
+            line = (("      $ ", "dim"), (command, "accent"))
+        rows.append(crop(line, width))
+    if len(steps) > room and rows:
+        rows[-1] = join_ends(rows[-1], ((f" +{plural(len(steps) - room, 'step')}: v", "dim"),), width)
+    return rows[: max(1, room)]
+
+
+def history_row(view: VerdictView, width: int) -> Line:
+    """The last changes of the verdict, oldest first: "12m03s ago WAITING → 3m12s ago SUSPECT → ..."."""
+    items: list[Line] = []
+    for change in view.history:
+        face = face_of(change.state)
+        items.append(
+            ((f"{face.glyph} {face.word.lower()}", face.text_style), (f" {age(view.now - change.t)} ago", "dim"))
+        )
+    while items:
+        line: Line = ((" so far ", "dim"),)
+        for index, item in enumerate(items):
+            line = (*line, (" → ", "dim"), *item) if index else (*line, *item)
+        if width_of(line) <= width or len(items) == 1:
+            return crop(line, width)
+        items.pop(0)
+    return ()

@@ -1,0 +1,91 @@
+"""What shows while there is no server: what is looked for, what is here already, how to start one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sgmon.model import Snapshot
+from sgmon.text import clean
+from sgmon.units import age, gib
+from widgets.line import Line, wrap
+from widgets.panel import Panel
+
+
+class WaitingView(NamedTuple):
+    """What the waiting page shows."""
+
+    looked_for: str
+    for_s: int
+    asked_s: int | None
+    gpus: str
+    gpu_trouble: str
+    error: str
+    remedy: str
+
+
+class WaitingPanel(Panel[WaitingView], can_focus=False):
+    """The whole body until a server is seen."""
+
+    NUMBER = ""
+    TITLE = "waiting for a server"
+
+    def select(self, snapshot: Snapshot) -> WaitingView:
+        return select(snapshot)
+
+    def paint(self, view: WaitingView, width: int, height: int) -> Sequence[Line]:
+        return paint(view, width)
+
+
+def select(snapshot: Snapshot) -> WaitingView:
+    """From a snapshot without a server."""
+    probe = next((p for p in snapshot.probes if p.name == "server"), None)
+    gpus = snapshot.gpu.gpus
+    used = [gpu.used_bytes for gpu in gpus if gpu.used_bytes is not None]
+    words = ""
+    if gpus:
+        words = f"{len(gpus)} GPUs" if len(gpus) > 1 else "1 GPU"
+        words += f", {clean(gpus[0].name, 40)}" if gpus[0].name else ""
+        words += f", {gib(sum(used))} GiB in use" if used else ""
+    return WaitingView(
+        looked_for=clean(snapshot.looked_for, 600),
+        for_s=int(snapshot.t),
+        asked_s=None if probe is None or probe.last_ok_t is None else max(0, int(snapshot.t - probe.last_ok_t)),
+        gpus=words,
+        gpu_trouble=clean(snapshot.gpu.unavailable, 160),
+        error=clean(probe.error, 200) if probe else "",
+        remedy=clean(probe.remedy, 200) if probe else "",
+    )
+
+
+def paint(view: WaitingView, width: int) -> list[Line]:
+    """What is looked for; then three ways on."""
+    rows: list[Line] = [()]
+    look = view.looked_for or "a running SGLang server"
+    rows += wrap(((" looking for  ", "info"), (look, "")), width - 1, indent=14)
+    asked = "" if view.asked_s is None else f", last look {age(view.asked_s)} ago"
+    rows.append(
+        ((" since        ", "info"), (f"{age(view.for_s)}{asked}; this page turns by itself when one starts", "dim"))
+    )
+    if view.error:
+        rows += wrap(((" trouble      ", "bad"), (view.error, "")), width - 1, indent=14)
+        if view.remedy:
+            rows += wrap(((" fix          ", "key"), (view.remedy, "")), width - 1, indent=14)
+    if view.gpus:
+        rows.append(((" on this node ", "info"), (view.gpus, "")))
+    elif view.gpu_trouble:
+        rows += wrap(
+            ((" on this node ", "info"), (f"no GPU readings: {view.gpu_trouble}", "dim")), width - 1, indent=14
+        )
+    rows += [
+        (),
+        (
+            (" started it already?  ", ""),
+            ("sgmon --pid PID", "accent"),
+            ("  or  ", "dim"),
+            ("sgmon --port PORT", "accent"),
+        ),
+        ((" start and watch it:  ", ""), ("sgmon run -- python -m sglang.launch_server ...", "accent")),
+        ((" try sgmon without:   ", ""), ("sgmon demo", "accent")),
+    ]
+    return rows

@@ -1,0 +1,59 @@
+"""The verdict in full: all evidence, what was not seen, every next step, and how it came to this."""
+
+from __future__ import annotations
+
+from sgmon.model import Snapshot
+from sgmon.text import clean
+from sgmon.units import age, percent
+from widgets.line import Line, wrap
+from widgets.states import face_of
+
+
+def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
+    """A page about the verdict."""
+    verdict = snapshot.verdict
+    face = face_of(verdict.state)
+    rows = wrap(
+        ((f" {face.glyph} {face.word} ", face.badge), (" ", ""), (clean(verdict.headline, 600), "strong")),
+        width,
+        indent=3,
+    )
+    facts = [f"for {age(snapshot.t - verdict.since_t)}"]
+    facts += [f"phase {clean(verdict.phase, 30)}"] if verdict.phase else []
+    facts += [f"confidence {percent(verdict.confidence * 100)}"] if verdict.confidence else []
+    facts += [f"rule {clean(verdict.rule, 60)}"] if verdict.rule else []
+    rows += [((" " + " · ".join(facts), "dim"),), (), ((" because", "title"),)]
+    for item in verdict.evidence:
+        who = f"{item.rank} " if item.rank else ""
+        who += f"(pid {item.pid}) " if item.pid else ""
+        line: Line = ((f" {clean(item.signal, 8):<8}", "info"), (who, "odd"), (clean(item.text, 1000), ""))
+        rows += wrap(line, width, indent=9)
+    if not verdict.evidence:
+        rows.append(((" no evidence named", "dim"),))
+    if verdict.missing:
+        rows += [(), ((" not seen", "title"),)]
+        for missing in verdict.missing:
+            rows += wrap(
+                ((f" {clean(missing.signal, 8):<8}", "warn"), (clean(missing.why, 600), "")), width, indent=9
+            )
+            if missing.remedy:
+                rows += wrap(((" fix     ", "key"), (clean(missing.remedy, 600), "accent")), width, indent=9)
+    rows += [(), ((" next", "title"),)]
+    for number, step in enumerate(verdict.next, 1):
+        rows += wrap(((f" {number}. ", "key"), (clean(step.text, 600), "strong")), width, indent=4)
+        if step.command:
+            rows += wrap((("    $ ", "dim"), (clean(step.command, 1000), "accent")), width, indent=6)
+    if not verdict.next:
+        rows.append(((" nothing to do", "dim"),))
+    if snapshot.verdicts:
+        rows += [(), ((" so far", "title"),)]
+        for change in reversed(snapshot.verdicts):
+            past = face_of(change.state)
+            rows.append(
+                (
+                    (f" {age(snapshot.t - change.t):>7} ago  ", "dim"),
+                    (f"{past.glyph} {past.word:<15} ", past.text_style),
+                    (clean(change.headline, 300), ""),
+                )
+            )
+    return rows

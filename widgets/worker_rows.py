@@ -1,0 +1,201 @@
+"""Rows of the workers panel from a snapshot: pure, and what folds with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sgmon.model import ActivityClock, Process, Snapshot
+from sgmon.text import clean
+from sgmon.units import plural, rank_list
+from widgets.phases import natural_key
+from widgets.states import process_word
+
+_RANK_ROLES = ("scheduler", "importing")
+_HELPER_ROLES = ("resource_tracker", "compiler", "other")
+_ROLE_ORDER = {"launcher": 0, "dp_controller": 1, "scheduler": 2, "importing": 2, "tokenizer": 3, "detokenizer": 4}
+_FRESH_S = 10
+
+
+class WorkerRow(NamedTuple):
+    """One process, or several that look the same."""
+
+    pids: tuple[int, ...]
+    label: str
+    ranks: tuple[str, ...]
+    role: str
+    state: str
+    state_style: str
+    cpu: float | None
+    rss: int | None
+    read: float | None
+    life: str
+    life_s: int | None
+    life_style: str
+    shards: int | None
+    compilers: int
+    sits: str
+    sits_style: str
+    odd: bool
+    same_log: bool | None
+
+    @property
+    def is_rank(self) -> bool:
+        return self.role in _RANK_ROLES
+
+    @property
+    def is_helper(self) -> bool:
+        return self.role in _HELPER_ROLES
+
+    @property
+    def fold_key(self) -> tuple[object, ...]:
+        """Rows with the same key may be shown as one."""
+        kind = "rank" if self.is_rank else self.label
+        return (kind, self.role, self.state, self.sits, self.odd, self.same_log, bool(self.compilers), self.life)
+
+
+def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
+    """One row per process: launcher, ranks in their order, the rest."""
+    clocks = {clock.pid: clock for clock in snapshot.clocks}
+    odd = set(snapshot.verdict.odd_ranks)
+    processes = sorted(
+        snapshot.procs.processes,
+        key=lambda p: (_ROLE_ORDER.get(p.role, 9), natural_key(p.rank or "~"), p.pid),
+    )
+    return [_row(process, clocks.get(process.pid), snapshot.t, odd) for process in processes]
+
+
+def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str]) -> WorkerRow:
+    state, state_style = process_word(process)
+    sits, sits_style = sits_in(process)
+    life, life_s = last_sign(clock, t)
+    label = process.rank or process.role.replace("_", " ")
+    if process.rank and process.rank_inferred:
+        label += "~"
+    if process.role == "importing":
+        state = "importing" if state in ("run", "sleep", "disk") else state
+    rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
+    known = [part for part in rss_parts if part is not None]
+    fresh = life_s is not None and life_s <= _FRESH_S and bool(life)
+    return WorkerRow(
+        pids=(process.pid,),
+        label=clean(label, 24),
+        ranks=(process.rank,) if process.rank else (),
+        role=process.role,
+        state=state,
+        state_style=state_style,
+        cpu=clock.cpu_percent if clock else None,
+        rss=sum(known) if known else None,
+        read=clock.read_rate if clock else None,
+        life=life,
+        life_s=life_s,
+        life_style="ok" if fresh else ("" if process.role in _RANK_ROLES else "dim"),
+        shards=len(process.shards.names) if process.shards else None,
+        compilers=len(process.compilers),
+        sits=sits,
+        sits_style=sits_style,
+        odd=process.rank in odd if process.rank else False,
+        same_log=process.same_log,
+    )
+
+
+def last_sign(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
+    """The newest sign of life and its age. CPU alone proves nothing, so it counts only when there is no other."""
+    if clock is None:
+        return "", None
+    marks = [mark for mark in clock.marks if mark.signal != "cpu"] or list(clock.marks)
+    if not marks:
+        return "", max(0, int(t - clock.since_t))
+    newest = max(marks, key=lambda mark: mark.t)
+    return clean(newest.signal, 12).replace("_", " "), max(0, int(t - newest.t))
+
+
+def sits_in(process: Process) -> tuple[str, str]:
+    """What the main thread is in, in words; "n/p" when that is not permitted (detail has the remedy)."""
+    if process.gone:
+        return clean(process.exit_source or "ended", 80), "bad"
+    if process.tracer_pid:
+        return f"traced by pid {process.tracer_pid}", "warn"
+    if process.waits_for_lock:
+        holder = f" (held by {process.lock_holder})" if process.lock_holder else ""
+        return f"waits for lock {clean(process.waits_for_lock, 80)}{holder}", "warn"
+    call = process.call
+    if call is not None:
+        if call.number < 0 or not call.name:
+            return (f"kernel: {clean(process.wchan, 40)}" if process.wchan else "in the kernel, no call"), "dim"
+        target = clean(call.target, 80)
+        return (f"{clean(call.name, 24)} {target}".strip()), "" if target else "dim"
+    if process.wchan:
+        return clean(process.wchan, 40), "dim"
+    if process.state == "R":
+        return "on a CPU", "dim"
+    if any(item.signal in ("wchan", "syscall", "call", "stack") for item in process.missing):
+        return "n/p: ↵ says why", "dim"
+    return "?", "dim"
+
+
+def fold_rows(rows: Sequence[WorkerRow]) -> list[WorkerRow]:
+    """Ranks that look the same become one row; the others stay."""
+    groups: dict[tuple[object, ...], list[WorkerRow]] = {}
+    for row in rows:
+        groups.setdefault(row.fold_key, []).append(row)
+    return [_fold(group) for group in groups.values()]
+
+
+def _fold(group: list[WorkerRow]) -> WorkerRow:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    ranks = tuple(rank for row in group for rank in row.ranks)
+    stalest = max(group, key=lambda row: row.life_s if row.life_s is not None else -1)
+    return first._replace(
+        pids=tuple(pid for row in group for pid in row.pids),
+        label=clean(rank_list(ranks), 24) or first.label,
+        ranks=ranks,
+        cpu=_most(row.cpu for row in group),
+        rss=_most_int(row.rss for row in group),
+        read=_sum(row.read for row in group),
+        life=stalest.life,
+        life_s=stalest.life_s,
+        life_style=stalest.life_style,
+        compilers=sum(row.compilers for row in group),
+    )
+
+
+def _most(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if known else None
+
+
+def _most_int(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return max(known) if known else None
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def log_sentence(snapshot: Snapshot) -> tuple[str, str]:
+    """Where stdout and stderr go, and whether all go to the same place: the first thing people ask."""
+    server = snapshot.server
+    processes = [p for p in snapshot.procs.processes if p.role in (*_RANK_ROLES, "launcher") and not p.gone]
+    if server is None or not processes:
+        return "", ""
+    ranks = [p for p in processes if p.role in _RANK_ROLES]
+    elsewhere = [p for p in ranks if p.same_log is False]
+    unknown = [p for p in ranks if p.same_log is None]
+    path = clean(server.log_path, 120) or clean(server.log_kind or "nowhere known", 30)
+    kind = f" ({server.log_kind})" if server.log_kind and server.log_kind != path else ""
+    if elsewhere:
+        who = rank_list([p.rank for p in elsewhere])
+        target = clean(next((s for s in elsewhere[0].stdio[1:] if s), None) or "elsewhere", 80)
+        return f"{who} writes ELSEWHERE than the launcher: {target}", "warn"
+    if unknown and len(unknown) == len(ranks):
+        return f"launcher writes to {path}{kind}; the ranks' targets: not permitted", "dim"
+    same = len(ranks) - len(unknown)
+    some = f", {len(unknown)} not permitted" if unknown else ""
+    if not ranks:
+        return f"launcher writes to {path}{kind}", "dim"
+    return f"{plural(same, 'rank')} + launcher write to {path}{kind}{some}", "dim"

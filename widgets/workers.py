@@ -1,0 +1,237 @@
+"""Panel 3: every process of the server, what it sits in, and its last sign of life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.message import Message
+
+from sgmon.model import Snapshot
+from sgmon.units import age, percent, rate, size
+from widgets.line import Line, cell, cell_len, restyle
+from widgets.panel import Panel
+from widgets.worker_rows import WorkerRow, fold_rows, log_sentence, worker_rows
+
+
+class WorkersView(NamedTuple):
+    """What the workers panel shows."""
+
+    rows: tuple[WorkerRow, ...]
+    helpers: tuple[WorkerRow, ...]
+    log_words: str
+    log_style: str
+    only_odd: bool
+
+
+class WorkersPanel(Panel[WorkersView]):
+    """One row per process; equal ones fold when there is no room. A cursor picks the one to dump."""
+
+    NUMBER = "3"
+    TITLE = "workers"
+    PROBE = "procs"
+    HINTS = (("↵", "detail"), ("d", "stack"), ("D", "all stacks"), ("x", "only odd"))
+
+    class Chosen(Message):
+        """Enter or a second click on a row."""
+
+        def __init__(self, pid: int) -> None:
+            super().__init__()
+            self.pid = pid
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.cursor_pid: int | None = None
+        self.only_odd = False
+        self._shown: list[WorkerRow] = []
+
+    def select(self, snapshot: Snapshot) -> WorkersView:
+        return select(snapshot, self.only_odd)
+
+    def state_of_rows(self) -> object:
+        return self.cursor_pid
+
+    def heading(self, view: WorkersView) -> Line:
+        return ((view.log_words, view.log_style),) if view.log_words else ()
+
+    def corner(self, view: WorkersView) -> Line:
+        return ((" only what differs: x ", "badge-info"),) if view.only_odd else ()
+
+    def stale_after_s(self) -> float:
+        return 10.0
+
+    def probe_label(self) -> str:
+        return "/proc"
+
+    def paint(self, view: WorkersView, width: int, height: int) -> Sequence[Line]:
+        if not view.rows:
+            self._shown = []
+            words = "nothing differs between the ranks" if view.only_odd else "no process seen yet"
+            return [((f" {words}", "dim"),)]
+        rows = list(view.rows)
+        self.fixed_rows = 1 if height >= 4 else 0
+        room = height - self.fixed_rows
+        if len(rows) > room:
+            rows = fold_rows(rows)
+        if len(rows) + len(view.helpers) <= room:
+            rows += view.helpers
+        self._shown = rows
+        index = self._cursor_index()
+        layout = plan(rows, width)
+        lines = [row_line(row, layout, width) for row in rows]
+        if self.has_focus:
+            lines[index] = restyle((("▸", "key"), *pad(lines[index][1:], width - 1)), "cursor")
+        self.top = max(index - room + 1, min(self.top, index))
+        return [header_line(layout), *lines] if self.fixed_rows else lines
+
+    # the cursor
+
+    @property
+    def selected_pids(self) -> tuple[int, ...]:
+        """Processes of the row under the cursor; a folded row gives all of its ranks."""
+        if not self._shown:
+            return ()
+        return self._shown[self._cursor_index()].pids
+
+    @property
+    def selected_label(self) -> str:
+        """The name of that row."""
+        return self._shown[self._cursor_index()].label if self._shown else ""
+
+    def _cursor_index(self) -> int:
+        """Where the cursor is. Untouched it stands on the first odd rank: the one that a person wants."""
+        for index, row in enumerate(self._shown):
+            if self.cursor_pid in row.pids:
+                return index
+        odd = next((i for i, row in enumerate(self._shown) if row.odd), None)
+        if odd is not None:
+            return odd
+        return next((i for i, row in enumerate(self._shown) if row.is_rank), 0)
+
+    def action_move(self, rows: int) -> None:
+        if not self._shown:
+            return
+        index = max(0, min(len(self._shown) - 1, self._cursor_index() + rows))
+        self.cursor_pid = self._shown[index].pids[0]
+        self.update_view()
+
+    def choose_pid(self, pid: int) -> None:
+        """Put the cursor on the row of this process."""
+        self.cursor_pid = pid
+        self.update_view()
+
+    def toggle_only_odd(self) -> None:
+        """Show only ranks that differ from the others, or all again."""
+        self.only_odd = not self.only_odd
+        self.update_view()
+
+    def key_enter(self) -> None:
+        pids = self.selected_pids
+        if pids:
+            self.post_message(self.Chosen(pids[0]))
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.y - 1 - self.fixed_rows + self.top
+        if 0 <= index < len(self._shown):
+            if event.chain > 1:
+                self.key_enter()
+            else:
+                self.choose_pid(self._shown[index].pids[0])
+
+
+def select(snapshot: Snapshot, only_odd: bool = False) -> WorkersView:
+    """Rows from a snapshot: launcher, ranks, the rest; helpers apart."""
+    rows = worker_rows(snapshot)
+    main = tuple(row for row in rows if not row.is_helper)
+    words, style = log_sentence(snapshot)
+    if only_odd:
+        ranks = [row for row in main if row.is_rank]
+        usual = max((row.fold_key for row in ranks), key=[row.fold_key for row in ranks].count, default=None)
+        main = tuple(row for row in main if row.odd or (row.is_rank and row.fold_key != usual))
+    helpers = () if only_odd else tuple(row for row in rows if row.is_helper)
+    return WorkersView(main, helpers, words, style, only_odd)
+
+
+class Layout(NamedTuple):
+    """Column widths; 0 leaves a column out."""
+
+    label: int
+    pid: int
+    state: int
+    cpu: int
+    rss: int
+    read: int
+    life: int
+    shards: int
+    sits: int
+
+
+def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
+    """Columns by importance: who, state, CPU, last sign, what it sits in; then memory, reads, shards."""
+    label = min(20, max([8, *(cell_len(row.label) for row in rows)]) + 1)
+    pid = max([4, *(cell_len(_pid(row)) for row in rows)]) + 1
+    left = width - 1 - label - pid - 10 - 6 - 18
+    rss = 10 if left >= 10 + 16 else 0
+    read = 11 if left - rss >= 11 + 20 else 0
+    shards = 9 if left - rss - read >= 9 + 24 else 0
+    return Layout(label, pid, 10, 6, rss, read, 18, shards, max(0, left - rss - read - shards))
+
+
+def header_line(layout: Layout) -> Line:
+    """Column names."""
+    return (
+        (" ", ""),
+        cell("rank", layout.label, "dim"),
+        cell("pid", layout.pid, "dim"),
+        cell("state", layout.state, "dim"),
+        cell("cpu ", layout.cpu, "dim", "right"),
+        cell("last sign of life", layout.life, "dim"),
+        cell("memory ", layout.rss, "dim", "right"),
+        cell("reads ", layout.read, "dim", "right"),
+        cell("shards ", layout.shards, "dim", "right"),
+        cell("sits in", layout.sits, "dim"),
+    )
+
+
+def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
+    """One process, or several that look the same."""
+    label_style = "odd" if row.odd else ("strong" if row.is_rank else "")
+    line: Line = (
+        ("!" if row.odd else " ", "odd"),
+        cell(row.label, layout.label, label_style),
+        cell(_pid(row), layout.pid, "dim"),
+        cell(row.state, layout.state, row.state_style),
+        cell(percent(row.cpu) + " ", layout.cpu, "" if (row.cpu or 0) >= 5 else "dim", "right"),
+        cell(life_words(row), layout.life, row.life_style),
+    )
+    line = (
+        *line,
+        cell(size(row.rss) + " ", layout.rss, "dim", "right"),
+        cell(
+            (rate(row.read) if row.read is not None else "?") + " ", layout.read, "ok" if row.read else "dim", "right"
+        ),
+        cell("" if row.shards is None else f"{row.shards} ", layout.shards, "dim", "right"),
+    )
+    notes = f"compiles: {row.compilers}  " if row.compilers else ""
+    line = (*line, cell(notes + row.sits, layout.sits, row.sits_style)) if layout.sits else line
+    return tuple(span for span in line if span[0])
+
+
+def life_words(row: WorkerRow) -> str:
+    """ "bytes 2s ago"; "none for 8m30s" when nothing moved since the watch began."""
+    if row.life_s is None:
+        return "?"
+    if not row.life:
+        return f"none for {age(row.life_s)}"
+    return f"{row.life} {age(row.life_s)} ago"
+
+
+def pad(line: Line, width: int) -> Line:
+    """The line filled to ``width`` cells, so that a cursor colours the whole row."""
+    used = sum(cell_len(text) for text, _ in line)
+    return (*line, (" " * max(0, width - used), ""))
+
+
+def _pid(row: WorkerRow) -> str:
+    return str(row.pids[0]) if len(row.pids) == 1 else f"×{len(row.pids)}"
