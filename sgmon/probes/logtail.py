@@ -57,6 +57,7 @@ class LogProbe:
         self._file: _Open | None = None
         self._told: tuple[str, str, str] = ("", "", "")  # path, change and note that were reported last
         self._looked_t = float("-inf")
+        self._server: tuple[int, int] | None = None
         self.interval_s = _IDLE_S
         self.busy = False
 
@@ -70,11 +71,19 @@ class LogProbe:
         path = self._watched.settings.log or (server.log_path if server else "")
         if not path:
             return self._without_file(server)
-        if self._file is not None and self._file.path != path:
+        restarted = self._restarted(server)
+        if self._file is not None and (restarted or self._file.path != path):
             self._drop()
         if self._file is None:
-            return self._begin(path, server)
+            return self._begin(path, server, change="rotated" if restarted else "")
         return self._follow(self._file, server)
+
+    def _restarted(self, server: Server | None) -> bool:
+        """Another server than before: it is read from the start, for its first lines may be read already."""
+        if server is None:
+            return False
+        before, self._server = self._server, (server.pid, server.start_ticks)
+        return before is not None and before != self._server
 
     def _without_file(self, server: Server | None) -> LogReading | None:
         """No path: say once what the log is instead of a file."""
