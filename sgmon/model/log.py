@@ -131,3 +131,8 @@ class LogState:
     errors: int = 0
     noise: int = 0
     note: str = ""
+    outcome: str = "unfinished"  # from the text alone: ready | unhealthy | crashed | unfinished
+    fatal_line: int | None = None  # after it this start cannot succeed
+    failed_ranks: tuple[str, ...] = ()  # ranks that raised
+    runs: int = 1  # starts in this file; everything here is of the last one
+    run_line: int = 1  # where it begins

@@ -1,0 +1,85 @@
+"""tqdm bars: which one, how far.
+
+Written to stderr without prefix or rank, ``\\r`` before each frame and nothing after it, so the newest frame is an
+unterminated tail. The description comes only with the second frame in many versions (sglang 0.4.1 never sets one).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: One of these is in every frame of a bar.
+KEYS = ("% Completed |", "%|")
+
+_FRAME = re.compile(
+    r"(?P<desc>[^\]\r\n|]{0,120}?):?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
+    r"(?P<done>\d+(?:\.\d+)?[kMGT]?)/(?P<total>\d+(?:\.\d+)?[kMGT]?)(?=[ \[\r\n]|$)"
+    r"(?P<rate> \[[^\]\r\n]{0,60}\]?)?"
+)
+#: Description -> name of the milestone. Order matters: the first that is in the description wins.
+_NAMES = (
+    ("checkpoint shards", "weights_progress"),
+    ("Multi-thread loading", "weights_progress"),
+    ("Fastsafetensor", "weights_progress"),
+    ("Runai Model Streamer", "weights_progress"),
+    ("InstantTensor", "weights_progress"),
+    ("Loading safetensors", "weights_progress"),
+    ("Capturing", "graph_progress"),
+    ("Compiling num tokens", "graph_progress"),
+    ("DeepGEMM warmup", "jit_deepgemm"),
+    ("AutoTuner", "jit_flashinfer"),
+    ("quant weights", "weights_quant"),
+)
+_SCALE = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame. name "": an anonymous bar, or one that sgmon does not know."""
+
+    name: str
+    done: int
+    total: int
+    start: int
+    end: int
+    described: bool
+
+
+def frames(text: str) -> list[Frame]:
+    """The frames in ``text``, in order."""
+    if "%" not in text:
+        return []
+    found: list[Frame] = []
+    at = 0
+    while True:
+        near = _next_key(text, at)
+        if near < 0:
+            return found
+        begin = max(at, near - 160)
+        match = _FRAME.search(text, begin)
+        if not match or match.start() > near:
+            at = near + 2
+            continue
+        desc = match["desc"].strip()
+        found.append(
+            Frame(
+                name=next((name for word, name in _NAMES if word in desc), ""),
+                done=_count(match["done"]),
+                total=_count(match["total"]),
+                start=match.start(),
+                end=match.end(),
+                described=bool(desc),
+            )
+        )
+        at = max(match.end(), near + 2)
+
+
+def _next_key(text: str, at: int) -> int:
+    positions = [p for p in (text.find(key, at) for key in KEYS) if p >= 0]
+    return min(positions) if positions else -1
+
+
+def _count(text: str) -> int:
+    scale = _SCALE.get(text[-1])
+    return int(float(text[:-1]) * scale) if scale else int(float(text))

@@ -1,0 +1,223 @@
+"""A log folded to what it told: milestones per rank, bars, arguments, the first cause of failure, gaps. Incremental.
+
+Lines are ``\\n`` lines, counted from 1 as an editor or ``wc -l`` counts them; the frames of a bar between ``\\r``
+have the number of the line that they are in. Any chunking of the same text folds to the same state: whole lines
+(and the frames that a ``\\r`` ends) are folded for good, the unterminated tail is folded anew at every look.
+
+Speed: whole chunks are searched for the literals of the catalogue; only lines that have one are looked at.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from bisect import bisect_right
+from itertools import accumulate
+
+from sgmon.log import bars, catalogue
+from sgmon.log.catalogue import Rule
+from sgmon.log.lines import LOOK, PROBE, PROBE_KEYS, describe
+from sgmon.log.prefix import epoch
+from sgmon.log.run import Run
+from sgmon.model.log import LogReading, LogState, QuietGap
+
+#: Longest unterminated tail kept; what is longer is a dump, and only its beginning is read.
+TAIL = 262_144
+_OUTER = r"(?:\[[\w.-]+\] +\| |[\w.-]+ +\| |\(\w+ pid=\d+\) )?"
+_STAMP = re.compile(r"^" + _OUTER + r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)", re.M)
+_GLUED_STAMP = re.compile(r"(?:^" + _OUTER + r"\[?|\]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)", re.M)
+_TRACE_KEYS = ("Traceback (most recent call last)", "Fatal Python error", "Context: self.device", "server_args=")
+_WARN_KEYS = ("arning", "WARN", "ERROR", "sglang==", "sglang version")
+
+
+class LogFold:
+    """``feed`` readings in order, ask ``state`` any time."""
+
+    def __init__(self) -> None:
+        self._change = ""
+        self._start("", "")
+
+    def feed(self, reading: LogReading, t: float) -> None:
+        """Take new text; ``t`` is when it was read, in watch seconds."""
+        if reading.path != self._path and self._path and reading.change not in ("rotated", "appeared"):
+            self._start(reading.path, reading.kind)
+        if reading.change == "truncated":
+            self._start(reading.path, reading.kind)
+        elif reading.change == "rotated":
+            self._finish(t)  # the server goes on in a new file: what it said still holds
+        self._path, self._kind, self._change = reading.path, reading.kind, reading.change
+        self._size = reading.size if reading.size is not None else self._size
+        self._note = reading.note or self._note
+        if reading.text:
+            self._take(reading.text, t)
+
+    def state(self) -> LogState:
+        """Everything so far, the unterminated tail included."""
+        run, lines, gap, first_t, last_t = self._run, self._lines, self._gap, self._first_t, self._last_t
+        tail = self._tail
+        if tail or self._open_line:
+            lines += 1
+        if tail.strip():
+            run = copy.deepcopy(run)
+            look = tail[:LOOK]
+            run.line(self._lines + 1, look, catalogue.announced(look), self._tail_t, last=True)
+            gap, first_t, last_t = self._stamps(look, self._lines + 1)
+        newest = describe(self._lines + 1, tail) if tail.strip() else None
+        if newest is None and self._last_text:
+            newest = describe(self._last_number, self._last_text)
+        return run.state(
+            LogState(
+                path=self._path,
+                kind=self._kind,
+                change=self._change,
+                size=self._size,
+                lines=lines,
+                first_t=first_t,
+                last_t=last_t,
+                last_line=newest,
+                last_byte_t=self._last_byte_t,
+                last_activity_t=self._last_activity_t,
+                longest_gap=gap,
+                note=self._note,
+            )
+        )
+
+    def _start(self, path: str, kind: str) -> None:
+        self._path = path
+        self._kind = kind
+        self._size: int | None = None
+        self._note = ""
+        self._run = Run()
+        self._lines = 0  # whole lines
+        self._tail = ""  # after the last \n or \r
+        self._open_line = False  # a \r ended a frame of the line that is not ended
+        self._tail_t: float = 0.0
+        self._first_t: float | None = None
+        self._last_t: float | None = None
+        self._stamp = ""
+        self._stamp_line = 0
+        self._gap: QuietGap | None = None
+        self._last_text = ""
+        self._last_number = 0
+        self._last_byte_t: float | None = None
+        self._last_activity_t: float | None = None
+        self._dropping = False
+
+    def _finish(self, t: float) -> None:
+        if self._tail:
+            self._fold(self._tail + "\n", t)
+        self._tail, self._open_line = "", False
+        self._lines = 0
+        self._stamp_line = 0
+
+    def _take(self, text: str, t: float) -> None:
+        if "\x00" in text:
+            text = text.replace("\x00", "")
+        self._last_byte_t = t
+        cut = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if not cut:
+            self._lengthen(text, t)
+            return
+        whole, rest = self._tail + text[:cut], text[cut:]
+        self._tail = ""
+        self._dropping = False
+        if self._is_activity(whole):
+            self._last_activity_t = t
+        self._fold(whole, t)
+        self._lengthen(rest, t)
+
+    def _lengthen(self, rest: str, t: float) -> None:
+        if not rest:
+            return
+        if len(self._tail) < TAIL:
+            self._tail += rest[: TAIL - len(self._tail)]
+        self._tail_t = t
+        moved = self._run.moves(self._tail[:LOOK], self._lines + 1, t)
+        if moved or not self._tail.lstrip().startswith(("[", "I")):
+            self._last_activity_t = t
+
+    def _is_activity(self, text: str) -> bool:
+        """Whether anything but the echo of our own health probe is in ``text``."""
+        if not any(key in text for key in PROBE_KEYS):
+            return bool(text.strip())
+        return any(line.strip() and not PROBE.search(line) for line in re.split(r"[\r\n]", text))
+
+    def _fold(self, text: str, t: float) -> None:
+        """Fold whole lines and ended frames."""
+        lines = text.split("\n")
+        ended_by_newline = not lines[-1]
+        count = len(lines) - 1
+        self._gap, self._first_t, self._last_t = self._stamps(text, self._lines + 1, keep=True)
+        hot = self._hot(text, lines)
+        run, base = self._run, self._lines + 1
+        at = 0
+        order = sorted(hot)
+        for index in order:
+            while run.wants_every_line and at < index:  # inside a traceback every line counts
+                run.line(base + at, lines[at][:LOOK], (), t)
+                at += 1
+            run.skip(lines[index - 1] if index else "")
+            run.line(base + index, lines[index] if len(lines[index]) <= TAIL else lines[index][:LOOK], hot[index], t)
+            at = index + 1
+        stop = len(lines) - 1 if ended_by_newline else len(lines)
+        while run.wants_every_line and at < stop:
+            run.line(base + at, lines[at][:LOOK], (), t)
+            at += 1
+        self._lines += count
+        self._open_line = not ended_by_newline
+        for back in range(len(lines) - 1, max(-1, len(lines) - 50), -1):
+            if lines[back].strip():
+                self._last_text, self._last_number = lines[back][:LOOK], base + back
+                break
+
+    def _hot(self, text: str, lines: list[str]) -> dict[int, list[Rule]]:
+        """Which lines have a literal of the catalogue, and which rules it announces."""
+        found: dict[int, list[Rule]] = {}
+        ends: list[int] = []
+        for key, rules in _all_keys():
+            at = text.find(key)
+            while at >= 0:
+                if not ends:
+                    ends = list(accumulate(len(line) + 1 for line in lines))
+                index = bisect_right(ends, at)
+                known = found.setdefault(index, [])
+                for rule in rules:
+                    if rule not in known:
+                        known.append(rule)
+                at = text.find(key, ends[index])
+        return found
+
+    def _stamps(self, text: str, base: int, keep: bool = False) -> tuple[QuietGap | None, float | None, float | None]:
+        """Quiet gaps between dated lines; most lines repeat the second of the line before."""
+        gap, first_t, last_t, stamp = self._gap, self._first_t, self._last_t, self._stamp
+        previous = -1  # where the last dated line begins
+        pattern = _GLUED_STAMP if "][20" in text else _STAMP
+        for match in pattern.finditer(text):
+            new = match[1]
+            if new != stamp or last_t is None:
+                now = epoch(new)
+                if now is None:
+                    continue
+                quiet = 0.0 if last_t is None else now - last_t
+                if quiet > 0 and (gap is None or quiet > gap.s):
+                    after = self._stamp_line if previous < 0 else base + text.count("\n", 0, previous)
+                    gap = QuietGap(quiet, after)
+                first_t = now if first_t is None else first_t
+                last_t = now if last_t is None or quiet > 0 or quiet < -86_400 else last_t
+                stamp = new
+            previous = match.start()
+        if keep:
+            self._stamp = stamp
+            if previous >= 0:
+                self._stamp_line = base + text.count("\n", 0, previous)
+        return gap, first_t, last_t
+
+
+_KEYS: list[tuple[str, tuple[Rule, ...]]] = []
+
+
+def _all_keys() -> list[tuple[str, tuple[Rule, ...]]]:
+    if not _KEYS:
+        _KEYS.extend(catalogue.keys())
+        _KEYS.extend((key, ()) for key in (*bars.KEYS, *_TRACE_KEYS, *_WARN_KEYS))
+    return _KEYS
