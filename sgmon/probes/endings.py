@@ -33,16 +33,17 @@ class Endings:
         fd = self._fds.get(pid)
         return not exits.has_ended(fd) if fd is not None else exits.exists(pid)
 
-    def end(self, pid: int, zombie: Stat | None = None) -> End:
-        """The exit status by pidfd, else by the zombie's stat field 52 (0 there may also mean: hidden from us)."""
+    def end(self, pid: int, zombie: Stat | None = None, visible: bool = False) -> End:
+        """The exit status by pidfd, else by the zombie's stat field 52. 0 there is also shown to those who may not
+        see it; ``visible`` says that we may."""
         fd = self._fds.get(pid)
         told = exits.end_of(fd) if fd is not None else None
         if told is not None:
             return told
-        if zombie is not None and zombie.exit_status:
+        if zombie is not None and (zombie.exit_status or visible):
             return exits.from_status(zombie.exit_status, "stat of the zombie")
         if zombie is not None:
-            return End(source="a zombie: exit code 0, or hidden from this user")
+            return End(source="a zombie, whose exit status is hidden from this user")
         return _UNKNOWN
 
     def close(self) -> None:

@@ -52,18 +52,23 @@ def worker_above(pid: int, members: Mapping[int, Member], server: Server) -> int
     return server.pid if at == server.pid else None
 
 
-def descendants(pid: int, members: Iterable[Member]) -> list[int]:
-    """All members below ``pid``."""
-    children: dict[int, list[int]] = {}
+def children(members: Iterable[Member]) -> dict[int, list[int]]:
+    """Parent -> its children among ``members``."""
+    found: dict[int, list[int]] = {}
     for member in members:
-        children.setdefault(member.ppid, []).append(member.pid)
+        found.setdefault(member.ppid, []).append(member.pid)
+    return found
+
+
+def descendants(pid: int, below: Mapping[int, list[int]]) -> list[int]:
+    """All under ``pid``, by ``children``'s answer."""
     found: list[int] = []
-    queue = list(children.get(pid, ()))
+    queue = list(below.get(pid, ()))
     while queue:
         at = queue.pop()
         if at not in found and at != pid:
             found.append(at)
-            queue += children.get(at, ())
+            queue += below.get(at, ())
     return found
 
 

@@ -25,6 +25,8 @@ class Host:
         self.root = root
         self.pid = server.pid
         self.rows: dict[int, net.Row] = {}
+        self.rows_t = -TCP_EVERY_S
+        self.by_ends: dict[tuple[str, str], int] = {}  # (local, remote) -> inode
         self.mounts: tuple[Mount, ...] = ()
         self.limits = Limits()
         self.frozen: dict[str, bool] = {}
@@ -32,7 +34,9 @@ class Host:
         self._own_mounts: tuple[Mount, ...] = ()
         self._schedule = schedule
         self._now = now
-        self._rows_t = -TCP_EVERY_S
+        self._others: dict[int, str] = {}
+        self._others_t = -TCP_EVERY_S
+        self._groups: dict[int, str] = {}
         self._locks: list[locks.Lock] | None = None
 
     def refresh(self, pids: list[int]) -> None:
@@ -42,13 +46,21 @@ class Host:
             self.pid = pid
         self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
         self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
+        self._schedule.run(("host", "groups"), 30.0, self._groups.clear)
         self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
 
-    def row(self, inode: int) -> net.Row | None:
-        """The socket's row; the table is read anew for a socket it does not hold, though not at once again."""
-        if inode not in self.rows and self._now() - self._rows_t >= TCP_AGAIN_S:
+    def socket_words(self, inode: int) -> str:
+        """A socket in words. A table is read anew for a socket it does not hold, though not at once again; "" for
+        one that is in none."""
+        now = self._now()
+        if inode not in self.rows and inode not in self._others and now - self.rows_t >= TCP_AGAIN_S:
             self._read_rows()
-        return self.rows.get(inode)
+        if inode in self.rows:
+            return self.rows[inode].words
+        if inode not in self._others and now - self._others_t >= TCP_EVERY_S:
+            self._others_t = now
+            self._others = {**net.udp(self.root, self.pid), **net.unix(self.root, self.pid)}
+        return self._others.get(inode, "")
 
     def lock_holder(self, pid: int) -> int | None:
         """The holder of the lock that ``pid`` waits for."""
@@ -61,10 +73,12 @@ class Host:
 
     def is_frozen(self, pid: int) -> bool:
         """Whether the process's own cgroup is frozen (asked for every few seconds, one look per group)."""
-        try:
-            text = files.text(f"{self.root}/{pid}/cgroup")
-        except OSError:
-            return False
+        text = self._groups.get(pid)
+        if text is None:
+            try:
+                text = self._groups[pid] = files.text(f"{self.root}/{pid}/cgroup")
+            except OSError:
+                return False
         if text not in self.frozen:
             self.frozen[text] = bool(cgroups.limits(cgroups.paths(text, self._own_mounts)).frozen)
         return self.frozen[text]
@@ -81,11 +95,12 @@ class Host:
             return None
 
     def _read_rows(self) -> None:
-        self._rows_t = self._now()
+        self.rows_t = self._now()
         try:
             self.rows = net.table(self.root, self.pid)
         except OSError:
             self.rows = {}
+        self.by_ends = {(row.local, row.remote): row.inode for row in self.rows.values()}
 
     def _read_mounts(self) -> None:
         for pid, name in ((self.pid, "mounts"), ("self", "_own_mounts")):

@@ -16,15 +16,14 @@ from sgmon.probes.endings import Endings, ended
 from sgmon.probes.family import WORKERS, Member
 from sgmon.probes.host import Host
 from sgmon.probes.schedule import Schedule
-from sgmon.probes.worker import Worker
-from sgmon.proc import stat
+from sgmon.probes.worker import Kin, Worker
+from sgmon.proc import counters, stat
 from sgmon.proc.stat import Stat
 from sgmon.target import titles
 from sgmon.target.tree import Members
+from sgmon.text import clean
 
 FORGET_EVERY_S = 60.0
-MANY_HELPERS = 40
-HELPERS_EVERY_S = 3.0
 
 
 class ProcsProbe:
@@ -79,14 +78,11 @@ class Tree:
         alive = self._stats()
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
         family.name_all(self._members, server)
-        found = {pid: self._process(pid, seen) for pid, seen in alive.items()}
-        found = self._with_relations(found, server)
-        for pid in list(found):
-            found[pid] = _as_named(found[pid], self._members[pid])
+        found = self._processes(alive, server)
         self._last = found
-        workers = [p for p in found.values() if p.role != "compiler"]
+        shown = [p for p in found.values() if p.role != "compiler"]
         gone = [_as_named(p, self._members[pid]) for pid, p in self._gone.items()]
-        return self._reading(tuple(sorted([*workers, *gone], key=_order)), server)
+        return self._reading(tuple(sorted([*shown, *gone], key=_order)), server)
 
     def close(self) -> None:
         self._endings.close()
@@ -140,7 +136,8 @@ class Tree:
                 self._pids.drop(pid)  # reaped, and all is known
             return
         last = before or self._last.get(pid) or Process(pid, member.ppid, member.start_ticks, member.role)
-        self._gone[pid] = ended(last, self._endings.end(pid, zombie), zombie)
+        visible = zombie is not None and counters.may_see(self._root, pid)
+        self._gone[pid] = ended(last, self._endings.end(pid, zombie, visible), zombie)
 
     def _hide(self, pid: int) -> None:
         """Alive, but not to be seen any more: the last reading stands, with the reason."""
@@ -149,52 +146,45 @@ class Tree:
             gap = Missing("proc", "alive, but /proc hides it (hidepid)", "run sgmon with sudo")
             self._gone[pid] = replace(last, missing=(gap,))
 
-    def _process(self, pid: int, seen: Stat) -> Process:
-        worker = self._workers[pid]
-        if self._members[pid].role in WORKERS:
-            return worker.read(seen, self._launcher_out())
-        return worker.light(seen)
+    def _processes(self, alive: dict[int, Stat], server: Server) -> dict[int, Process]:
+        owners = {n: pid for pid, worker in self._workers.items() if pid in alive for n in worker.sockets}
+        children = family.children([m for m in self._members.values() if m.pid in alive])
+        compilers = self._compilers(alive, server)
+        found = {}
+        for pid, seen in alive.items():
+            worker, member = self._workers[pid], self._members[pid]
+            if member.role not in WORKERS:
+                found[pid] = worker.light(seen, member)
+                continue
+            below = family.descendants(pid, children)
+            kin = Kin(
+                tree_cpu_s=sum(alive[p].cpu_s for p in below),
+                tree_wait_s=sum(self._workers[p].wait_s or 0.0 for p in below),
+                compilers=tuple(compilers.get(pid, ())),
+                launcher_out=self._launcher_out(),
+            )
+            found[pid] = worker.read(seen, member, kin, owners.get)
+        return found
 
     def _launcher_out(self) -> str | None:
         launcher = self._workers.get(self.key[0])
         return launcher.fds.get(2, launcher.fds.get(1)) if launcher is not None else None
 
-    def _with_relations(self, found: dict[int, Process], server: Server) -> dict[int, Process]:
-        """Sockets between members, CPU time of live descendants, compilers."""
-        owners = {number: pid for pid, worker in self._workers.items() if pid in found for number in worker.sockets()}
-        ends = {(row.local, row.remote): row.inode for row in self._host.rows.values()}
-
-        def owner_of(local: str, remote: str) -> int | None:
-            return owners.get(ends.get((local, remote), -1))
-
-        living = [m for m in self._members.values() if m.pid in found]
-        made = dict(found)
-        for pid, process in found.items():
-            if self._members[pid].role not in WORKERS:
-                continue
-            below = [found[p] for p in family.descendants(pid, living)]
-            made[pid] = replace(
-                process,
-                tcp=self._workers[pid].tcp(owner_of),
-                tree_cpu_s=_sum([p.cpu_s for p in below]),
-                tree_wait_s=_sum([p.wait_s for p in below]),
-                compilers=self._compilers(pid, found, server),
-            )
-        return made
-
-    def _compilers(self, pid: int, found: dict[int, Process], server: Server) -> tuple[Compiler, ...]:
-        """Compilers that descend from this very worker, busiest first."""
-        made = []
+    def _compilers(self, alive: dict[int, Stat], server: Server) -> dict[int, list[Compiler]]:
+        """Worker -> the compilers that descend from it, busiest first."""
+        made: dict[int, list[Compiler]] = {}
         for member in self._members.values():
-            if member.role != "compiler" or member.pid not in found:
+            if member.role != "compiler" or member.pid not in alive:
                 continue
-            if family.worker_above(member.pid, self._members, server) != pid:
-                continue
-            argv = self._workers[member.pid].argv
-            name = titles.compiler_name(argv, found[member.pid].comm)
-            cpu_s = found[member.pid].cpu_s or 0.0
-            made.append(Compiler(member.pid, name, titles.what_it_builds(argv), cpu_s))
-        return tuple(sorted(made, key=lambda c: -c.cpu_s))
+            above = family.worker_above(member.pid, self._members, server)
+            if above is not None:
+                seen, argv = alive[member.pid], member.argv
+                name = titles.compiler_name(argv, seen.comm)
+                built = Compiler(member.pid, name, clean(titles.what_it_builds(argv), 100), seen.cpu_s)
+                made.setdefault(above, []).append(built)
+        for each in made.values():
+            each.sort(key=lambda c: -c.cpu_s)
+        return made
 
     def _reading(self, processes: tuple[Process, ...], server: Server) -> ProcsReading:
         launcher = next((p for p in processes if p.pid == server.pid), None)
@@ -232,8 +222,3 @@ def _order(process: Process) -> tuple[int, int, int]:
 
 def _key(server: Server) -> tuple[int, int]:
     return server.pid, server.start_ticks
-
-
-def _sum(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else 0.0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from sgmon.model import BlockedCall, FdTarget, Missing, Process, Shards, TcpPeer
+from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Shards, TcpPeer
+from sgmon.probes.family import Member
 from sgmon.probes.gaps import Gaps
 from sgmon.probes.host import Host
 from sgmon.probes.schedule import Schedule
@@ -21,9 +23,20 @@ MAPS_EVERY_S = 2.0
 MAPS_IDLE_S = 10.0
 FEW_THREADS = 8
 _LOCKED_S = 0.2
+Owner = Callable[[int], "int | None"]
 _RSS_STEP = 1 << 20
 #: reads that wait for the lock on a process's memory map, which a thread stuck in a page fault may keep for ever
 _MAPPED: Guard[bytes] = Guard()
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """What the tree knows of one worker: its live descendants, and where the launcher's stderr goes."""
+
+    tree_cpu_s: float = 0.0
+    tree_wait_s: float = 0.0
+    compilers: tuple[Compiler, ...] = ()
+    launcher_out: str | None = None
 
 
 class Worker:
@@ -35,6 +48,7 @@ class Worker:
         self.argv: tuple[str, ...] = ()
         self.title = ""
         self.fds: dict[int, str] = {}
+        self.sockets: tuple[int, ...] = ()  # inodes, as of the last look at the descriptors
         self.wait_s: float | None = None
         self.comm = ""
         self._host = host
@@ -44,6 +58,7 @@ class Worker:
         self._thread_states: tuple[tuple[str, int], ...] = ()
         self._waits: dict[int, float] = {}
         self._telling: tuple[FdTarget, ...] = ()
+        self._marked_t: float | None = None
         self._fd_count: int | None = None
         self._shards: Shards | None = None
         self._maps_rss = -_RSS_STEP
@@ -61,14 +76,14 @@ class Worker:
             self.argv = argv
             self.title = clean(" ".join(masked(argv)), 400)
 
-    def light(self, seen: Stat) -> Process:
+    def light(self, seen: Stat, member: Member) -> Process:
         """A helper or compiler: its CPU time and its name."""
         self._wait_of(self.pid, f"{self._root}/{self.pid}")
         return Process(
             pid=self.pid,
             ppid=seen.ppid,
             start_ticks=self.start_ticks,
-            role="other",
+            role=member.role,
             title=self.title or clean(seen.comm),
             comm=clean(seen.comm),
             state=seen.state,
@@ -78,8 +93,8 @@ class Worker:
             majflt=seen.majflt,
         )
 
-    def read(self, seen: Stat, launcher_out: str | None) -> Process:
-        """Everything. ``launcher_out``: where the launcher's stderr goes, for ``same_log``."""
+    def read(self, seen: Stat, member: Member, kin: Kin, owner_of: Owner) -> Process:
+        """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket."""
         now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
         io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
         self._threads(seen)
@@ -95,7 +110,10 @@ class Worker:
             pid=self.pid,
             ppid=seen.ppid,
             start_ticks=self.start_ticks,
-            role="other",
+            role=member.role,
+            rank=member.rank,
+            rank_inferred=member.rank_inferred,
+            becomes=member.becomes if member.role == "importing" else "",
             title=self.title or clean(seen.comm),
             comm=clean(seen.comm),
             state=seen.state,
@@ -103,6 +121,8 @@ class Worker:
             thread_states=self._thread_states,
             cpu_s=seen.cpu_s,
             wait_s=self.wait_s,
+            tree_cpu_s=kin.tree_cpu_s,
+            tree_wait_s=kin.tree_wait_s,
             rss_anon_bytes=now.rss_anon_bytes,
             rss_file_bytes=now.rss_file_bytes,
             rss_shmem_bytes=now.rss_shmem_bytes,
@@ -116,11 +136,13 @@ class Worker:
             tracer_pid=now.tracer_pid,
             frozen=wchan == "__refrigerator" or self._host.is_frozen(self.pid),
             stdio=(self._output(0), self._output(1), self._output(2)),
-            same_log=self._same_log(launcher_out),
-            fds=self._telling,
+            same_log=self._same_log(kin.launcher_out),
+            fds=self._marks(),
             fd_count=self._fd_count,
             nvidia_fds=fds.nvidia(self.fds),
             shards=self._shards,
+            tcp=self._tcp(owner_of),
+            compilers=kin.compilers,
             uid=now.uid,
             ns_pid=now.ns_pids[-1] if len(now.ns_pids) > 1 else None,
             waits_for_lock=call.target if call is not None and syscalls.waits_for_lock(call) else "",
@@ -128,17 +150,14 @@ class Worker:
             missing=self._gaps.all(),
         )
 
-    def sockets(self) -> tuple[int, ...]:
-        """Inodes of its sockets, as of the last look at its descriptors."""
-        return tuple(n for n in map(fds.inode, self.fds.values()) if n is not None)
-
-    def tcp(self, owner_of: Callable[[str, str], int | None]) -> tuple[TcpPeer, ...]:
-        """Its TCP sockets. ``owner_of(local, remote)`` names the process of the tree at the other end."""
+    def _tcp(self, owner_of: Owner) -> tuple[TcpPeer, ...]:
+        """Its TCP sockets, with the process of the tree at the other end."""
         peers = []
-        for number in self.sockets():
+        for number in self.sockets:
             row = self._host.rows.get(number)
             if row is not None:
-                peer = None if row.state == "LISTEN" else owner_of(row.remote, row.local)
+                other = self._host.by_ends.get((row.remote, row.local))
+                peer = owner_of(other) if other is not None and row.state != "LISTEN" else None
                 peers.append(TcpPeer(row.local, row.remote, row.state, row.retransmits, row.rx_queue, peer))
         return tuple(peers)
 
@@ -174,17 +193,22 @@ class Worker:
 
     def _descriptors(self) -> None:
         found = self._gaps.read("fds", lambda: fds.read(self._root, self.pid))
-        if found is None:
-            self.fds, self._telling, self._fd_count = {}, (), None
-            return
-        self.fds = found
-        self._fd_count = len(found)
-        for number in self.sockets():
-            self._host.row(number)
-        marked = fds.telling(found, self._host.rows, self._host.mounts)
-        held = frozenset(f.fd for f in marked if "lock file" in f.note and fds.holds_lock(self._root, self.pid, f.fd))
-        shown = fds.telling(found, self._host.rows, self._host.mounts, held)
-        self._telling = tuple(FdTarget(f.fd, clean(f.target, 300), f.note) for f in shown)
+        self.fds = found or {}
+        self._fd_count = None if found is None else len(found)
+        self.sockets = tuple(n for n in map(fds.inode, self.fds.values()) if n is not None)
+        self._marked_t = None
+
+    def _marks(self) -> tuple[FdTarget, ...]:
+        """The telling descriptors, told anew when they or the socket table were read anew."""
+        if self._marked_t != self._host.rows_t:
+            self._marked_t = self._host.rows_t
+            marked = fds.telling(self.fds, self._host.rows, self._host.mounts)
+            self._telling = tuple(FdTarget(f.fd, clean(f.target, 300), f.note + self._held(f)) for f in marked)
+        return self._telling
+
+    def _held(self, found: FdTarget) -> str:
+        held = found.note.startswith("lock file") and fds.holds_lock(self._root, self.pid, found.fd)
+        return ", held" if held else ""
 
     def _weights(self, seen: Stat, now: Status) -> None:
         """maps is long: read it while shards are mapped or file memory moves, else every ten seconds."""
@@ -230,8 +254,8 @@ class Worker:
         except OSError:
             return ""
         number = fds.inode(target) if target else None
-        row = self._host.row(number) if number is not None else None
-        return row.words if row is not None else clean(target or "", 300)
+        words = self._host.socket_words(number) if number is not None else ""
+        return clean(words or target or "", 300)
 
     def _peek(self, address: int, size: int) -> bytes | None:
         if any(state == "D" for state, _ in self._thread_states):

@@ -42,6 +42,15 @@ def io(root: str, pid: int) -> Io:
     )
 
 
+def may_see(root: str, pid: int) -> bool:
+    """Whether we have PTRACE_MODE_READ on the process: ``io`` asks for the same right as stat's exit status."""
+    try:
+        files.read(f"{root}/{pid}/io")
+    except OSError:
+        return False
+    return True
+
+
 def schedstat(path: str) -> tuple[float, float] | None:
     """(on CPU, waiting for a CPU) in seconds, of the one thread at ``path``; None without CONFIG_SCHED_INFO."""
     try:

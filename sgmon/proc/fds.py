@@ -69,18 +69,10 @@ def nvidia(targets: dict[int, str]) -> tuple[int, ...]:
     return tuple(sorted({int(m[1]) for m in map(_NVIDIA.match, targets.values()) if m}))
 
 
-def telling(
-    targets: dict[int, str], rows: dict[int, Row], mounts: tuple[Mount, ...], held: frozenset[int] = frozenset()
-) -> tuple[FdTarget, ...]:
+def telling(targets: dict[int, str], rows: dict[int, Row], mounts: tuple[Mount, ...]) -> tuple[FdTarget, ...]:
     """The descriptors that a person would look at: locks, downloads, weights, TCP sockets, files on remote mounts."""
-    found = []
-    for fd in sorted(targets):
-        note = note_of(targets[fd], rows, mounts)
-        if note and fd in held:
-            note += ", held"
-        if note:
-            found.append(FdTarget(fd, targets[fd], note))
-    return tuple(found)
+    notes = ((fd, target, note_of(target, rows, mounts)) for fd, target in sorted(targets.items()))
+    return tuple(FdTarget(fd, target, note) for fd, target, note in notes if note)
 
 
 def note_of(target: str, rows: dict[int, Row], mounts: tuple[Mount, ...]) -> str:

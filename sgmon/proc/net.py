@@ -91,6 +91,20 @@ def udp(root: str, pid: int) -> dict[int, str]:
         return {}
 
 
+def unix(root: str, pid: int) -> dict[int, str]:
+    """Socket inode -> "unix PATH" (columns: Num RefCount Protocol Flags Type St Inode Path)."""
+    found = {}
+    try:
+        lines = files.text(f"{root}/{pid}/net/unix").splitlines()[1:]
+    except OSError:
+        return {}
+    for line in lines:
+        cells = line.split(None, 7)
+        if len(cells) >= 7 and cells[6].isdigit():
+            found[int(cells[6])] = f"unix {cells[7]}" if len(cells) > 7 else "unix socket"
+    return found
+
+
 def address(cell: str) -> str:
     """ "0100007F:1F90" -> "127.0.0.1:8080"; an IPv4 address inside IPv6 is written as IPv4."""
     host, _, port = cell.partition(":")

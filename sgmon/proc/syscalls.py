@@ -59,7 +59,7 @@ def decode(
     if name in ("poll", "ppoll"):
         return _poll(raw.number, name, args, describe, peek)
     if name in ("select", "pselect6"):
-        return BlockedCall(raw.number, name, note=f"{_int(args[0])} descriptors at most{_forever(args[4])}")
+        return BlockedCall(raw.number, name, note=f"up to {_int(args[0])} descriptors{_forever(args[4])}")
     if name == "futex":
         return BlockedCall(raw.number, name, note="no time-out" if args[3] == 0 else "with time-out")
     if name in ("wait4", "waitid"):
@@ -108,7 +108,7 @@ def _poll(
             seconds, nanos = struct.unpack("<qq", span)
             timeout = seconds * 1000 + nanos // 1_000_000
     forever = timeout == -1 or (name == "ppoll" and args[2] == 0)
-    note = f"{count} descriptors" + (", no time-out" if forever else "")
+    note = f"{count} descriptor{_s(count)}" + (", no time-out" if forever else "")
     data = peek(args[0], 8 * count) if 0 < count <= _POLL_LIMIT else None
     fd, target = None, ""
     if data and len(data) == 8 * count:
@@ -126,3 +126,7 @@ def _int(value: int) -> int:
 
 def _forever(pointer: int) -> str:
     return ", no time-out" if pointer == 0 else ""
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
