@@ -161,7 +161,7 @@ class RunningDump:
             state,
             uid_same,
             files.yama_scope(root),
-            may_ptrace(),
+            None if uid_same and os.geteuid() != 0 else may_ptrace(),  # of one's own needs no capability
             frozen=self.process.frozen,
             tracer_pid=tracer if tracer != self._process.pid else None,
             threads=threads,
