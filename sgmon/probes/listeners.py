@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 
 from sgmon.model import Listener
@@ -20,32 +21,39 @@ class Listeners:
         self._root = root
         self._owners: dict[int, tuple[int, int, bool | None]] = {}  # socket inode -> pid, fd, ours
         self._scanned: dict[int, float] = {}
-        self.unreadable = ""
 
     def find(self, server_pid: int | None, hosts: frozenset[str], port: int, now: float) -> tuple[Listener, ...]:
         """LISTEN sockets that a connection to ``hosts``:``port`` can reach, in the server's network namespace.
         Raises OSError when the table cannot be read."""
-        rows = self._rows(server_pid)
+        rows = self._rows(server_pid, port)
         found = []
         for row in rows:
-            address, _, number = row.local.rpartition(":")
-            if row.state != "LISTEN" or number != str(port):
-                continue
-            bare = address.strip("[]")
+            bare = row.local.rpartition(":")[0].strip("[]")
             if hosts and bare not in hosts and bare not in _WILDCARDS:
                 continue
             found.append(self._listener(row, server_pid, now))
         self._owners = {inode: owner for inode, owner in self._owners.items() if inode in {r.inode for r in rows}}
         return tuple(found)
 
-    def _rows(self, server_pid: int | None) -> list[net.Row]:
+    def _rows(self, server_pid: int | None, port: int) -> list[net.Row]:
+        """LISTEN rows of this port, from the server's own tables; from ours when there is no server (any more)."""
+        own = os.getpid() if self._root == "/proc" else 1
         if server_pid is not None:
             try:
-                return list(net.table(self._root, server_pid).values())
+                return self._table(server_pid, port)
             except OSError as err:
                 if not files.is_gone(err):
                     raise
-        return list(net.table(self._root, os.getpid() if self._root == "/proc" else 1).values())
+        return self._table(own, port)
+
+    def _table(self, pid: int, port: int) -> list[net.Row]:
+        """Only the lines of this port are parsed: a busy host has thousands of others."""
+        rows = net.parse(_listening(files.text(f"{self._root}/{pid}/net/tcp"), port))
+        try:
+            rows += net.parse(_listening(files.text(f"{self._root}/{pid}/net/tcp6"), port))
+        except FileNotFoundError:
+            pass  # IPv6 is switched off
+        return rows
 
     def _listener(self, row: net.Row, server_pid: int | None, now: float) -> Listener:
         pid, ours = self._owner(row.inode, server_pid, now)
@@ -120,3 +128,10 @@ class Listeners:
         except OSError:
             return ""
         return mask(clean(words[:4096].decode("utf-8", "replace"), 120))
+
+
+def _listening(table: str, port: int) -> str:
+    """The heading and the LISTEN lines (state 0A) of one local port."""
+    heading, _, rest = table.partition("\n")
+    pattern = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 0A .*$", re.MULTILINE)
+    return "\n".join([heading, *pattern.findall(rest)])
