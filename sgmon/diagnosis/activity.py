@@ -39,6 +39,7 @@ class _Watched:
     history: History = field(default_factory=History)
     marks: dict[str, Mark] = field(default_factory=dict)
     longest_quiet_s: float = 0.0
+    went_on_t: float = 0.0
     gone_t: float | None = None
     load_start: tuple[int, int] | None = None
     load_bytes: int | None = None
@@ -120,6 +121,8 @@ class ActivityTracker:
             return
         if process.state != old.state:
             watched.state_since_t = t
+            if old.state in ("T", "t"):
+                watched.went_on_t = t  # being stopped is no silence of its own
         watched.history.add(sample(process, t))
         for mark in process_marks(old, process, watched.history, t):
             self._mark(watched, mark)
@@ -168,7 +171,8 @@ class ActivityTracker:
         if old is not None and old.t >= mark.t:
             return
         newest = max((m.t for m in watched.marks.values()), default=watched.first_t)
-        watched.longest_quiet_s = max(watched.longest_quiet_s, mark.t - newest)
+        if watched.process.state not in ("T", "t") and watched.went_on_t <= newest:
+            watched.longest_quiet_s = max(watched.longest_quiet_s, mark.t - newest)
         watched.marks[mark.signal] = mark
 
     def _load_bytes(self, snapshot: Snapshot) -> None:

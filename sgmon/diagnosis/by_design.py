@@ -11,6 +11,10 @@ from sgmon.model import Evidence, NextStep, Verdict
 NODE_LATE_S = 300.0
 #: the gate prints a line every 10 s
 GATE_BEAT_S = 30.0
+#: milestones that no rank reaches before every node is there
+_JOINED = frozenset(
+    {"gloo_connected", "nccl_comm", "nccl_init_complete", "mq_connect", "first_collective", "dist_init_end"}
+)
 
 
 def gate(scene: Scene) -> Verdict | None:
@@ -49,8 +53,10 @@ def other_node(scene: Scene) -> Verdict | None:
         return None
     if any(v.importing or v.moves for v in scene.ranks):
         return None
-    if not any(v.wait.kind in ("store", "peer", "connect", "sleep", "futex") for v in scene.ranks):
-        return None
+    if any(v.wait.kind in ("storage", "lock", "baton", "dns", "log-reader") for v in scene.ranks):
+        return None  # it waits for something nearer
+    if _JOINED & {m.name for m in scene.snapshot.log.milestones}:
+        return None  # the nodes have met: what is slow now is the path between them
     began = _dist_begin(scene)
     who = "node 0" if args.node_rank else "node 1" if args.nnodes == 2 else "a node"
     address = f" at {args.dist_init_addr}" if args.dist_init_addr else ""

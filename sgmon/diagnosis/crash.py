@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from sgmon.diagnosis.cause_words import error_words
 from sgmon.diagnosis.phase import words
 from sgmon.diagnosis.scene import Scene
+from sgmon.log import catalogue
 from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
 from sgmon.text import clean
 from sgmon.units import plural
@@ -23,18 +27,9 @@ _SIGNALS = {
 }
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
-#: kinds of log error that no start survives
-_FATAL_WORDS = (
-    "oom",
-    "port_in_use",
-    "died",
-    "sigquit",
-    "bind",
-    "segfault",
-    "exception",
-    "killed",
-    "no_such",
-    "missing",
+#: kinds that follow from a process that is gone: who is gone says more
+_CONSEQUENCES = frozenset(
+    {"killed_sigkill", "killed_sigterm", "rank_died", "child_failed", "peer_lost", "tcpstore_lost"}
 )
 
 
@@ -66,9 +61,11 @@ def crashed(scene: Scene) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
     dead = sorted(
         (c for c in scene.snapshot.clocks if c.gone_t is not None),
-        key=lambda c: (c.gone_t or 0.0, c.role == "launcher", c.pid),
+        key=lambda c: (c.gone_t or 0.0, not _violent(c), c.role == "launcher", c.pid),
     )
     error = scene.snapshot.log.error
+    if error is not None and _ended_by_request(error):
+        return _ended(scene, error)
     if dead:
         return _from_death(scene, dead, error)
     if error is not None and _is_fatal(scene, error):
@@ -77,7 +74,7 @@ def crashed(scene: Scene) -> Verdict | None:
 
 
 def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
-    first = dead[0]
+    first = next((c for c in dead if error is not None and error.rank and c.rank == error.rank), dead[0])
     launcher_died = any(c.role == "launcher" for c in dead)
     if launcher_died and error is None and _ended_well(scene, dead):
         return Verdict(
@@ -90,14 +87,16 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
     who = _who(first)
     stage = "after it was ready" if scene.was_ready else f"in the {words(scene.phase)}"
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
-    if error is not None:
+    if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
         headline = f"{_error_words(error)} {stage}"
     elif first.role == "launcher":
         headline = f"the launcher {how_it_ended(first)} {stage}"
     else:
         headline = f"{who} {how_it_ended(first)} {stage}"
-        if scene.launcher is not None:
+        if error is not None:
+            evidence.append(_error_fact(error))
+        elif scene.launcher is not None:
             headline += "; the launcher has not noticed yet"
     if first.oom_kills:
         evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
@@ -105,9 +104,12 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
             headline = f"{who} was killed by the kernel's OOM killer {stage}"
     elif first.exit_signal == 9:
         evidence.append(_sigkill_fact(scene, first))
-    if len(dead) > 1:
-        also = ", ".join(_who(c) for c in dead[1:5])
-        evidence.append(Evidence("proc", f"gone after it: {also}"))
+    others = [c for c in dead if c is not first]
+    if others:
+        evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(c) for c in others[:4])}"))
+    if launcher_died and scene.ranks:
+        left = ", ".join(f"{v.name} (pid {v.pid})" for v in scene.ranks[:4])
+        evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
     rank = error.rank if error is not None and error.rank else first.rank
     return Verdict(
         "crashed",
@@ -120,6 +122,23 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
         evidence=tuple(evidence[:5]),
         next=_log_steps(scene, error),
     )
+
+
+def _ended(scene: Scene, error: LogError) -> Verdict:
+    alive = bool(scene.launcher or scene.ranks)
+    return Verdict(
+        "unhealthy" if alive else "waiting",
+        "this node's ranks have ended with status 0: the server was shut down",
+        phase="serving",
+        confidence=0.8,
+        rule="ended",
+        evidence=(_error_fact(error),),
+    )
+
+
+def _ended_by_request(error: LogError) -> bool:
+    """A node of rank above 0 says so when node 0 was shut down: no failure."""
+    return error.kind == "rank_died" and error.text.rstrip().endswith("terminated with 0")
 
 
 def _from_log(scene: Scene, error: LogError) -> Verdict:
@@ -145,9 +164,22 @@ def _is_fatal(scene: Scene, error: LogError) -> bool:
     later = [m for m in log.milestones if m.line > error.line]
     if later or (log.ready_line is not None and log.ready_line > error.line):
         return False  # it went on: a warning with an alarming face
-    if any(word in error.kind for word in _FATAL_WORDS):
+    if error.kind in fatal_kinds():
         return True
     return error.seen_t is not None and scene.t - error.seen_t >= _SETTLED_S
+
+
+@lru_cache(maxsize=1)
+def fatal_kinds() -> frozenset[str]:
+    """Kinds that no start survives, from the catalogue of the log."""
+    return frozenset(rule.name for rule in catalogue.rules() if rule.group == "error" and rule.fatal)
+
+
+def _violent(clock: ActivityClock) -> bool:
+    """It did not merely follow its parent: its end has a status of its own. A launcher kills itself last."""
+    if clock.role == "launcher" and clock.exit_signal == 9:
+        return False
+    return bool(clock.exit_signal) or bool(clock.exit_code)
 
 
 def how_it_ended(clock: ActivityClock) -> str:
@@ -187,14 +219,7 @@ def _error_fact(error: LogError) -> Evidence:
 
 def _error_words(error: LogError) -> str:
     who = f"{error.rank}: " if error.rank else ""
-    return f"{who}{WORDS.get(error.kind, error.kind.replace('_', ' '))}"
-
-
-WORDS = {
-    "oom_cuda": "out of GPU memory",
-    "port_in_use": "the port is already in use",
-    "sigquit_child": "a child process failed",
-}
+    return f"{who}{error_words(error.kind)}"
 
 
 def _log_steps(scene: Scene, error: LogError | None) -> tuple[NextStep, ...]:

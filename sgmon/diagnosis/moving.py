@@ -10,7 +10,7 @@ from sgmon.diagnosis.phase import words
 from sgmon.diagnosis.ranks import RankView, starved
 from sgmon.diagnosis.ready import foreign_holder
 from sgmon.diagnosis.scene import Scene
-from sgmon.model import Evidence, NextStep, Verdict
+from sgmon.model import Bar, Evidence, NextStep, Verdict
 from sgmon.units import duration, percent, rate
 
 #: bytes/s below which a load is called slow
@@ -53,10 +53,9 @@ def moving(scene: Scene) -> Verdict:
 def cpu_alone(scene: Scene) -> float | None:
     """Seconds that CPU time has been the only sign of life, when that is too long to believe; else None."""
     alone = scene.t - scene.strong_life_t
-    limit = quiet.cpu_alone_s(scene.phase)
-    if alone < limit or any(v.stack is not None and (v.stack.kind == "work" or v.stack.moving) for v in scene.ranks):
-        return None
-    return alone
+    mixed = any(v.moves for v in scene.ranks) and not all(v.moves for v in scene.ranks)
+    works = any(v.stack is not None and (v.stack.kind == "work" or v.stack.moving) for v in scene.ranks)
+    return alone if alone >= quiet.cpu_alone_s(scene.phase, mixed=mixed) and not works else None
 
 
 def _headline(scene: Scene, movers: list[RankView]) -> str:
@@ -73,17 +72,30 @@ def _headline(scene: Scene, movers: list[RankView]) -> str:
         parts += [f"{duration(load.eta_s)} to go"] if load.eta_s and load.eta_s > 2 else []
         if parts:
             return f"{stage}: {', '.join(parts)}"
-    bar = next((b for b in reversed(scene.snapshot.log.bars) if not b.finished and b.total), None)
-    if bar is not None and bar.moved_t is not None and scene.t - bar.moved_t < 60:
+    bar = _bar(scene)
+    if bar is not None:
         return f"{stage}: {bar.done} of {bar.total}"
     importing = [v for v in movers if v.importing]
     if importing and scene.phase in ("launch", "spawn", "dist_init"):
-        return f"{names(importing)} imports its modules"
+        plural = len(importing) > 1
+        return f"{names(importing)} {'import their' if plural else 'imports its'} modules"
+    if scene.phase == "launch" and movers:
+        return "the launcher imports its modules and reads its arguments"
     if movers:
         return (
             f"{stage}: {names(movers)} {movers[0].doing()}" if len(movers) < len(scene.ranks) else f"{stage} goes on"
         )
     return f"{stage}: quiet for {since(scene, scene.life_t)}, which is usual here"
+
+
+def _bar(scene: Scene) -> Bar | None:
+    """The unfinished bar of this phase, if it moved lately."""
+    stem = {"weights": "weights", "graphs": "graph", "warmup": "jit"}.get(quiet.base(scene.phase), "jit")
+    for bar in reversed(scene.snapshot.log.bars):
+        fits = stem in bar.name or "jit" in bar.name
+        if fits and not bar.finished and bar.total and bar.moved_t is not None and scene.t - bar.moved_t < 60:
+            return bar
+    return None
 
 
 def _slowness(scene: Scene, movers: list[RankView]) -> str:
@@ -92,6 +104,9 @@ def _slowness(scene: Scene, movers: list[RankView]) -> str:
     if starving:
         got = starving[0].clock.cpu_percent if starving[0].clock is not None else None
         return f"{names(starving)} gets {percent(got)} of a CPU and wants a whole one"
+    alone = scene.t - scene.strong_life_t
+    if movers and alone >= quiet.cpu_alone_s(scene.phase, mixed=False):
+        return f"for {duration(alone)} only CPU time has moved, and the stacks show work"
     storage = [v for v in scene.ranks if v.wait.kind == "storage" and not v.moves]
     if storage and not [v for v in movers if v not in storage]:
         return f"{names(storage)} {storage[0].wait.text}; nothing came for {since(scene, storage[0].life_t)}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 SUSPECT_S = 15.0
 STALLED_S = 30.0
 #: a silence that ended by itself raises the limits, up to here: a fault that was healed must not blind
-HEALED_CAP_S = 60.0
+HEALED_CAP_S = 45.0
 
 #: seconds without any sign of life seen in healthy starts (0.5.17 on H200, 0.5.23 on CPU), rounded up
 USUAL_QUIET_S = {
@@ -53,8 +53,13 @@ CPU_ALONE_S = {
     "weights": 240.0,
     "kv_cache": 90.0,
     "graphs": 170.0,
+    "scheduler_ready": 60.0,
+    "http": 60.0,
     "warmup": 170.0,
 }
+
+#: the same where some ranks are busy and the others asleep: a slow rank with its waiters, or a missing one
+MIXED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +87,9 @@ def limits(phase: str, *, blind: bool, healed_s: float = 0.0, certain: bool = Fa
         return Limits(max(SUSPECT_S, 2 * usual), max(STALLED_S, 2 * usual) + SUSPECT_S)
     if certain:
         return Limits(SUSPECT_S, STALLED_S)
-    usual = max(USUAL_QUIET_S.get(base(phase), 8.0), min(healed_s, HEALED_CAP_S))
-    suspect = max(SUSPECT_S, 2 * usual)
-    return Limits(suspect, max(STALLED_S, 2 * usual, suspect + SUSPECT_S))
+    usual = USUAL_QUIET_S.get(base(phase), 8.0)
+    suspect = max(SUSPECT_S, 2 * usual, 1.5 * min(healed_s, HEALED_CAP_S))
+    return Limits(suspect, max(STALLED_S, suspect + SUSPECT_S))
 
 
 def disk_quantum_s(read_ahead_bytes: int | None) -> float:
@@ -92,5 +97,7 @@ def disk_quantum_s(read_ahead_bytes: int | None) -> float:
     return max(60.0, 3 * (read_ahead_bytes or 0) / 0.4e6)
 
 
-def cpu_alone_s(phase: str) -> float:
-    return CPU_ALONE_S.get(base(phase), 120.0)
+def cpu_alone_s(phase: str, *, mixed: bool) -> float:
+    """mixed: some ranks are busy and others idle. One side waits for the other, and only stacks tell which."""
+    limit = CPU_ALONE_S.get(base(phase), 120.0)
+    return min(limit, MIXED_S) if mixed else limit

@@ -13,7 +13,7 @@ from sgmon.units import percent, rate
 #: a mark this young means "now": readings come once a second, busy machines skip some
 FRESH_S = 6.0
 #: dumps older than this, or older than the last sign of life, say nothing about now
-STACK_FRESH_S = 90.0
+STACK_FRESH_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class RankView:
 
     @property
     def cpu_counts(self) -> bool:
-        """CPU time is work unless the rank spins: in NCCL by its GPU, or in a collective by its stack."""
-        return not self.waits_for_peer
+        """CPU time is work unless it spins: in NCCL by its GPU, in a collective or its event loop by its stack."""
+        return not self.waits_for_peer and self.wait.kind != "idle"
 
     @property
     def life_t(self) -> float:
@@ -147,14 +147,20 @@ def starved(view: RankView) -> bool:
 def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
     """The subjects: schedulers and importing ranks; before there are any, whoever is starting."""
     alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
-    chosen = [p for p in alive if p.role == "scheduler" or (p.role == "importing" and (p.rank or p.rank_inferred))]
+    chosen = [p for p in alive if p.role == "scheduler" or _will_be_rank(p)]
     if not chosen:
         chosen = [p for p in alive if p.role in ("importing", "dp_controller")]
-    if not chosen:
-        chosen = [p for p in alive if p.role == "launcher"]
+    if not chosen and not any(p.role == "resource_tracker" for p in alive):
+        chosen = [p for p in alive if p.role == "launcher"]  # once it has children it only waits: never the culprit
     clocks = {c.pid: c for c in snapshot.clocks if c.gone_t is None}
     progress = {p.rank: p for p in snapshot.log.ranks}
     return tuple(_view(snapshot, p, clocks.get(p.pid), progress.get(p.rank), phase) for p in chosen)
+
+
+def _will_be_rank(process: Process) -> bool:
+    if process.role != "importing":
+        return False
+    return bool(process.rank or process.rank_inferred or process.becomes == "scheduler")
 
 
 def _view(

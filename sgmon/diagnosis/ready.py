@@ -84,6 +84,8 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
     before = scene.snapshot.verdict.rule
     headline, fact, rule = "", Evidence("port", ""), ""
     if port is None or port.answer == "skipped":
+        if scene.snapshot.verdict.state == "ready":
+            return scene.snapshot.verdict
         return _soon(scene, "the ready line is printed; the port was not asked yet")
     changed = scene.snapshot.port_changed_t or 0.0
     lasted = scene.t - changed

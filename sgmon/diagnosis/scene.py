@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from sgmon.diagnosis import quiet
 from sgmon.diagnosis.phase import phase_of_snapshot
@@ -69,7 +69,7 @@ def scene_of(snapshot: Snapshot) -> Scene:
     clock = next((c for c in snapshot.clocks if launcher is not None and c.pid == launcher.pid), None)
     healed = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
     server = snapshot.server
-    args = snapshot.log.args or (server.args if server is not None else ServerArgs())
+    args = merged_args(server.args if server is not None else ServerArgs(), snapshot.log.args)
     return Scene(
         snapshot=snapshot,
         t=snapshot.t,
@@ -81,6 +81,18 @@ def scene_of(snapshot: Snapshot) -> Scene:
         blind=not any(_readable(v) for v in ranks),
         healed_s=min(healed, default=0.0),
     )
+
+
+def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:
+    """The command line, with what the log's server_args line adds to it (a config file, resolved defaults).
+
+    A value at its default says nothing: the log's line may be cut, the command line may be retitled.
+    """
+    if logged is None:
+        return given
+    default = ServerArgs()
+    told = {f.name: getattr(logged, f.name) for f in fields(ServerArgs)}
+    return replace(given, **{name: value for name, value in told.items() if value != getattr(default, name)})
 
 
 def _readable(view: RankView) -> bool:

@@ -14,8 +14,8 @@ PEER_KINDS = frozenset({"peer", "store", "gpu-spin", "gpu-sync"})
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """kind: peer, store, gpu-spin, gpu-sync, lock, baton, storage, child, pipe, dns, connect, log-reader, futex,
-    sleep, "". ``signal`` names where it was read; ``sure`` is a judgement, 0..1."""
+    """kind: peer, store, gpu-spin, gpu-sync, idle, lock, baton, storage, child, pipe, dns, connect, network,
+    operator, log-reader, futex, sleep, "". ``signal`` names where it was read; ``sure`` is a judgement, 0..1."""
 
     kind: str
     text: str
@@ -34,8 +34,8 @@ def wait_of(process: Process, clock: ActivityClock | None, dumps: tuple[StackDum
     for found in (
         _lock(process, stack),
         _spin(clock),
-        _stack(stack),
         _storage(process, clock),
+        _stack(stack),
         _store(process, clock),
         _call(process),
         _wchan(process),
@@ -57,7 +57,7 @@ def _lock(process: Process, stack: StackWait | None) -> Wait | None:
             process.lock_holder,
         )
     if stack is not None and stack.kind == "lock":
-        return Wait("baton", f"stands in {stack.frame}, a lock-file wait", "stack", 0.85)
+        return Wait("baton", f"waits for a lock of a build, in {stack.frame}", "stack", 0.7)
     return None
 
 
@@ -82,14 +82,9 @@ def spins(clock: ActivityClock) -> bool:
 
 
 def _stack(stack: StackWait | None) -> Wait | None:
-    if stack is None or stack.kind not in ("peer", "store", "gpu-sync"):
+    if stack is None or stack.kind in ("work", "lock", "other"):
         return None
-    words = {
-        "peer": f"stands in the collective {stack.frame}",
-        "store": f"waits at the rendezvous ({stack.frame})",
-        "gpu-sync": f"waits for its GPU in {stack.frame}",
-    }
-    return Wait(stack.kind, words[stack.kind], "stack", 0.9)
+    return Wait(stack.kind, f"waits in {stack.words} ({stack.frame})", "stack", 0.9)
 
 
 def _storage(process: Process, clock: ActivityClock | None) -> Wait | None:
