@@ -11,7 +11,7 @@ FILE_LIMIT = 120
 
 _PACKAGES = re.compile(r"^.*/(?:site|dist)-packages/")
 _STDLIB = re.compile(r"^.*/lib(?:64)?/python3(?:\.\d+)?t?/")
-_SOURCE_TREE = re.compile(r"^.*/python/(?=sglang/)")
+_SOURCE_TREE = re.compile(r"^.*/(?=sglang/(?:srt|cli|kernels|jit_kernel|multimodal_gen|lang)/|sglang/\w+\.py$)")
 _CLONE = re.compile(
     r"\s*\((?:\.[\w.]+|\[clone[^)]*\])\)|\s*\[clone [^\]]*\]|@@?[A-Z][\w.]*$"
     r"|\.(?:isra|constprop|part|cold)\b(?:\.\d+)*"

@@ -116,11 +116,11 @@ def refusal(
         return GONE
     if other_pid_namespace and _says(text, "no such", "os error 2", "os error 3", "invalid pid"):
         return OTHER_NAMESPACE
+    if tracer_pid and not nonblocking:
+        return _traced(tracer_pid)
     denied = _denied(text, uid_same, ptrace_scope, has_cap)
     if denied is not None:
         return denied
-    if tracer_pid:
-        return _traced(tracer_pid)
     if frozen and (timed_out or not nonblocking):
         return FROZEN
     if not nonblocking and (state in ("T", "t") or _says(text, "sigstop", "unexpected waitpid")):

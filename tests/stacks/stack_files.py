@@ -1,0 +1,40 @@
+"""Recorded stacks of real starts (SGLang 0.5.17 on H200, 0.5.23 on CPU), as dumps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sgmon.model import Frame, StackDump, Thread
+from sgmon.stacks.parse import parse_pyspy, parse_text
+
+DATA = Path(__file__).parent / "data"
+
+
+def recorded(
+    name: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None
+) -> StackDump:
+    """The dump recorded in this file, as of this rank."""
+    text = (DATA / name).read_text()
+    threads = parse_pyspy(text) if name.endswith(".json") else parse_text(text)
+    assert threads, name
+    if pid is None:
+        pid = 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
+    return StackDump(pid, rank, role, float(sample), threads=threads, sample=sample)
+
+
+def frames(path: str) -> tuple[Frame, ...]:
+    """Frames from "inner@file:line < outer@file"."""
+    found = []
+    for part in path.split(" < "):
+        function, _, place = part.partition("@")
+        file, _, line = place.partition(":")
+        found.append(Frame(function, file, int(line) if line else None))
+    return tuple(found)
+
+
+def made(path: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None) -> StackDump:
+    """A dump whose main thread stands in ``path``."""
+    number = pid if pid is not None else 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
+    return StackDump(
+        number, rank, role, float(sample), threads=(Thread(number, "MainThread", frames=frames(path)),), sample=sample
+    )
