@@ -21,7 +21,7 @@ LIMIT = 262_144
 
 
 def parse_server_args(text: str) -> ServerArgs | None:
-    """The arguments in a ``server_args=`` line, secrets masked; None if there are none. A cut line gives what is whole."""
+    """The arguments in a ``server_args=`` line, secrets masked, or None. A cut line gives what is whole."""
     values = values_of(text)
     return from_mapping(values) if values else None
 

@@ -123,7 +123,8 @@ class Errors:
         for rule in found:
             if rule.group == "error" and is_error(rule, body):
                 grade = rule.grade
-                made = Candidate(rule.name, grade, number, body, block.rank, block.fatal, seen_t, True)
+                rank = block.rank or _died_rank(body)
+                made = Candidate(rule.name, grade, number, body, rank, block.fatal, seen_t, True)
                 if block.best is None or grade < block.best.grade:
                     block.best = made
         if name and block.plain is None:
@@ -135,9 +136,7 @@ class Errors:
     def single(self, number: int, text: str, rank: str, rule: Rule, seen_t: float | None) -> None:
         """An error line outside of any block."""
         self.errors += 1
-        died = _DIED.search(text)
-        if died and not rank:
-            rank = f"#{died['n'] or died['m']}"
+        rank = rank or _died_rank(text)
         if len(self.candidates) < LIMIT:
             self.candidates.append(Candidate(rule.name, rule.grade, number, text, rank, rule.fatal, seen_t))
 
@@ -189,6 +188,12 @@ def _fatal_at_end(block: Block) -> Candidate:
         return made
     # a loose traceback that nothing followed: the process died of it
     return Candidate(made.kind, made.grade, made.line, made.text, made.rank, True, made.seen_t, True)
+
+
+def _died_rank(text: str) -> str:
+    """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
+    died = _DIED.search(text)
+    return f"#{died['n'] or died['m']}" if died else ""
 
 
 def _explained(killed: Candidate, found: list[Candidate]) -> bool:

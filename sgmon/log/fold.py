@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import re
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from sgmon.log import bars, catalogue
@@ -25,116 +26,124 @@ from sgmon.model.log import LogReading, LogState, QuietGap
 TAIL = 262_144
 _OUTER = r"(?:\[[\w.-]+\] +\| |[\w.-]+ +\| |\(\w+ pid=\d+\) )?"
 _STAMP = re.compile(r"^" + _OUTER + r"\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)", re.M)
-_GLUED_STAMP = re.compile(r"(?:^" + _OUTER + r"\[?|\]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)", re.M)
+_GLUED_STAMP = re.compile(r"(?:^" + _OUTER + r"\[?|\S\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)", re.M)
 _TRACE_KEYS = ("Traceback (most recent call last)", "Fatal Python error", "Context: self.device", "server_args=")
 _WARN_KEYS = ("arning", "WARN", "ERROR", "sglang==", "sglang version")
+
+
+@dataclass(slots=True)
+class _Log:
+    """What is known of the file that is read."""
+
+    path: str = ""
+    kind: str = ""
+    change: str = ""
+    size: int | None = None
+    note: str = ""
+    run: Run = field(default_factory=Run)
+    lines: int = 0  # whole lines
+    tail: str = ""  # after the last \n or \r
+    open_line: bool = False  # a \r ended a frame of a line that is not ended
+    tail_t: float = 0.0
+    first_t: float | None = None
+    last_t: float | None = None
+    stamp: str = ""
+    stamp_line: int = 0
+    gap: QuietGap | None = None
+    last_text: str = ""
+    last_number: int = 0
+    last_byte_t: float | None = None
+    last_activity_t: float | None = None
 
 
 class LogFold:
     """``feed`` readings in order, ask ``state`` any time."""
 
     def __init__(self) -> None:
-        self._change = ""
-        self._start("", "")
+        self._log = _Log()
 
     def feed(self, reading: LogReading, t: float) -> None:
         """Take new text; ``t`` is when it was read, in watch seconds."""
-        if reading.path != self._path and self._path and reading.change not in ("rotated", "appeared"):
-            self._start(reading.path, reading.kind)
+        if reading.path != self._log.path and self._log.path and reading.change not in ("rotated", "appeared"):
+            self._log = _Log()
         if reading.change == "truncated":
-            self._start(reading.path, reading.kind)
+            self._log = _Log()
         elif reading.change == "rotated":
             self._finish(t)  # the server goes on in a new file: what it said still holds
-        self._path, self._kind, self._change = reading.path, reading.kind, reading.change
-        self._size = reading.size if reading.size is not None else self._size
-        self._note = reading.note or self._note
+        self._log.path, self._log.kind, self._log.change = reading.path, reading.kind, reading.change
+        self._log.size = reading.size if reading.size is not None else self._log.size
+        self._log.note = reading.note or self._log.note
         if reading.text:
             self._take(reading.text, t)
 
     def state(self) -> LogState:
         """Everything so far, the unterminated tail included."""
-        run, lines, gap, first_t, last_t = self._run, self._lines, self._gap, self._first_t, self._last_t
-        tail = self._tail
-        if tail or self._open_line:
+        run, lines, gap, first_t, last_t = (
+            self._log.run,
+            self._log.lines,
+            self._log.gap,
+            self._log.first_t,
+            self._log.last_t,
+        )
+        tail = self._log.tail
+        if tail or self._log.open_line:
             lines += 1
         if tail.strip():
             run = copy.deepcopy(run)
             look = tail[:LOOK]
-            run.line(self._lines + 1, look, catalogue.announced(look), self._tail_t, last=True)
-            gap, first_t, last_t = self._stamps(look, self._lines + 1)
-        newest = describe(self._lines + 1, tail) if tail.strip() else None
-        if newest is None and self._last_text:
-            newest = describe(self._last_number, self._last_text)
+            run.line(self._log.lines + 1, look, catalogue.announced(look), self._log.tail_t, last=True)
+            gap, first_t, last_t = self._stamps(look, self._log.lines + 1)
+        newest = describe(self._log.lines + 1, tail) if tail.strip() else None
+        if newest is None and self._log.last_text:
+            newest = describe(self._log.last_number, self._log.last_text)
         return run.state(
             LogState(
-                path=self._path,
-                kind=self._kind,
-                change=self._change,
-                size=self._size,
+                path=self._log.path,
+                kind=self._log.kind,
+                change=self._log.change,
+                size=self._log.size,
                 lines=lines,
                 first_t=first_t,
                 last_t=last_t,
                 last_line=newest,
-                last_byte_t=self._last_byte_t,
-                last_activity_t=self._last_activity_t,
+                last_byte_t=self._log.last_byte_t,
+                last_activity_t=self._log.last_activity_t,
                 longest_gap=gap,
-                note=self._note,
+                note=self._log.note,
             )
         )
 
-    def _start(self, path: str, kind: str) -> None:
-        self._path = path
-        self._kind = kind
-        self._size: int | None = None
-        self._note = ""
-        self._run = Run()
-        self._lines = 0  # whole lines
-        self._tail = ""  # after the last \n or \r
-        self._open_line = False  # a \r ended a frame of the line that is not ended
-        self._tail_t: float = 0.0
-        self._first_t: float | None = None
-        self._last_t: float | None = None
-        self._stamp = ""
-        self._stamp_line = 0
-        self._gap: QuietGap | None = None
-        self._last_text = ""
-        self._last_number = 0
-        self._last_byte_t: float | None = None
-        self._last_activity_t: float | None = None
-        self._dropping = False
-
     def _finish(self, t: float) -> None:
-        if self._tail:
-            self._fold(self._tail + "\n", t)
-        self._tail, self._open_line = "", False
-        self._lines = 0
-        self._stamp_line = 0
+        if self._log.tail:
+            self._fold(self._log.tail + "\n", t)
+        self._log.tail, self._log.open_line = "", False
+        self._log.lines = 0
+        self._log.stamp_line = 0
 
     def _take(self, text: str, t: float) -> None:
         if "\x00" in text:
             text = text.replace("\x00", "")
-        self._last_byte_t = t
+        self._log.last_byte_t = t
         cut = max(text.rfind("\n"), text.rfind("\r")) + 1
         if not cut:
             self._lengthen(text, t)
             return
-        whole, rest = self._tail + text[:cut], text[cut:]
-        self._tail = ""
-        self._dropping = False
+        whole, rest = self._log.tail + text[:cut], text[cut:]
+        self._log.tail = ""
         if self._is_activity(whole):
-            self._last_activity_t = t
+            self._log.last_activity_t = t
         self._fold(whole, t)
         self._lengthen(rest, t)
 
     def _lengthen(self, rest: str, t: float) -> None:
         if not rest:
             return
-        if len(self._tail) < TAIL:
-            self._tail += rest[: TAIL - len(self._tail)]
-        self._tail_t = t
-        moved = self._run.moves(self._tail[:LOOK], self._lines + 1, t)
-        if moved or not self._tail.lstrip().startswith(("[", "I")):
-            self._last_activity_t = t
+        if len(self._log.tail) < TAIL:
+            self._log.tail += rest[: TAIL - len(self._log.tail)]
+        self._log.tail_t = t
+        moved = self._log.run.moves(self._log.tail[:LOOK], self._log.lines + 1, t)
+        if moved or not self._log.tail.lstrip().startswith(("[", "I")):
+            self._log.last_activity_t = t
 
     def _is_activity(self, text: str) -> bool:
         """Whether anything but the echo of our own health probe is in ``text``."""
@@ -147,9 +156,9 @@ class LogFold:
         lines = text.split("\n")
         ended_by_newline = not lines[-1]
         count = len(lines) - 1
-        self._gap, self._first_t, self._last_t = self._stamps(text, self._lines + 1, keep=True)
+        self._log.gap, self._log.first_t, self._log.last_t = self._stamps(text, self._log.lines + 1, keep=True)
         hot = self._hot(text, lines)
-        run, base = self._run, self._lines + 1
+        run, base = self._log.run, self._log.lines + 1
         at = 0
         order = sorted(hot)
         for index in order:
@@ -163,11 +172,11 @@ class LogFold:
         while run.wants_every_line and at < stop:
             run.line(base + at, lines[at][:LOOK], (), t)
             at += 1
-        self._lines += count
-        self._open_line = not ended_by_newline
+        self._log.lines += count
+        self._log.open_line = not ended_by_newline
         for back in range(len(lines) - 1, max(-1, len(lines) - 50), -1):
             if lines[back].strip():
-                self._last_text, self._last_number = lines[back][:LOOK], base + back
+                self._log.last_text, self._log.last_number = lines[back][:LOOK], base + back
                 break
 
     def _hot(self, text: str, lines: list[str]) -> dict[int, list[Rule]]:
@@ -189,9 +198,9 @@ class LogFold:
 
     def _stamps(self, text: str, base: int, keep: bool = False) -> tuple[QuietGap | None, float | None, float | None]:
         """Quiet gaps between dated lines; most lines repeat the second of the line before."""
-        gap, first_t, last_t, stamp = self._gap, self._first_t, self._last_t, self._stamp
+        gap, first_t, last_t, stamp = self._log.gap, self._log.first_t, self._log.last_t, self._log.stamp
         previous = -1  # where the last dated line begins
-        pattern = _GLUED_STAMP if "][20" in text else _STAMP
+        pattern = _GLUED_STAMP if text.count("[20") > text.count("\n[20") + 1 else _STAMP
         for match in pattern.finditer(text):
             new = match[1]
             if new != stamp or last_t is None:
@@ -200,16 +209,16 @@ class LogFold:
                     continue
                 quiet = 0.0 if last_t is None else now - last_t
                 if quiet > 0 and (gap is None or quiet > gap.s):
-                    after = self._stamp_line if previous < 0 else base + text.count("\n", 0, previous)
+                    after = self._log.stamp_line if previous < 0 else base + text.count("\n", 0, previous)
                     gap = QuietGap(quiet, after)
                 first_t = now if first_t is None else first_t
                 last_t = now if last_t is None or quiet > 0 or quiet < -86_400 else last_t
                 stamp = new
             previous = match.start()
         if keep:
-            self._stamp = stamp
+            self._log.stamp = stamp
             if previous >= 0:
-                self._stamp_line = base + text.count("\n", 0, previous)
+                self._log.stamp_line = base + text.count("\n", 0, previous)
         return gap, first_t, last_t
 
 

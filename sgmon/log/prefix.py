@@ -37,7 +37,8 @@ _STAMPED = re.compile(
 )
 _SHORT = re.compile(_LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d (?:\[?[\w.]+:\d+\] )?")
 _NCCL = re.compile(
-    r"(?P<host>[\w.-]+):\d+:\d+ \[(?P<gpu>\d+)\] (?:(?:[\w/]+\.cc:\d+ )?NCCL (?P<level>INFO|WARN|ERROR)|(?=[\w/]+\.cc))"
+    r"(?P<host>[\w.-]+):\d+:\d+ \[(?P<gpu>\d+)\] "
+    r"(?:(?:[\w/]+\.cc:\d+ )?NCCL (?P<level>INFO|WARN|ERROR)|(?=[\w/]+\.cc))"
 )
 _TORCH = re.compile(
     r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?"

@@ -163,7 +163,7 @@ class Run:
             rank = self._rank_of(groups["n"])
         elif where.source == "torch":
             rank = ""
-        fields = tuple((name, clean(value, 200)) for name, value in groups.items() if name not in ("what",))
+        fields = tuple((name, clean(mask(value), 200)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return
@@ -295,7 +295,8 @@ class Run:
             named = _as_tp(rank, progress)
             if named not in progress:
                 progress[named] = replace(entry, rank=named)
-        if len(progress) > 1:
+        many = self.args is not None and self.args.tp * self.args.dp * self.args.pp > 1
+        if len(progress) > 1 or many:
             progress.pop("", None)
         return tuple(progress.values()), tuple(raised)
 

@@ -1,0 +1,120 @@
+"""``sgmon log FILE``: read a start log after the fact, from a file, a .gz or stdin."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import gzip
+import json
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from typing import IO
+
+from sgmon.commands import USAGE
+from sgmon.log.compare import compare
+from sgmon.log.fold import LogFold
+from sgmon.log.summary import as_json, comparison_json, comparison_text, exit_code, text
+from sgmon.model.log import LogReading, LogState
+
+HELP = "read a log after the fact"
+CHUNK = 1 << 20
+#: A text with more than this share of NULs and control bytes in its first chunk is no log.
+_BINARY_SHARE = 0.10
+
+
+class UnreadableError(Exception):
+    """The file cannot be read as a log: one sentence, and what to try."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help='the log; "-" reads stdin, .gz is unpacked')
+    parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
+    parser.add_argument("--against", metavar="FILE", help="compare with the log of a good start")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 ready, 4 unfinished, 5 crashed; 2 if the file cannot be read."""
+    try:
+        state = read(args.file)
+        known = read(args.against) if args.against else None
+    except UnreadableError as err:
+        print(f"sgmon log: {err}", file=sys.stderr)
+        return USAGE
+    try:
+        if args.json:
+            print(json.dumps(_object(state, args.file, known, args.against), ensure_ascii=False))
+        elif known is not None:
+            print(comparison_text(state, known, args.file, args.against))
+        else:
+            print(text(state, args.file))
+        sys.stdout.flush()
+    except BrokenPipeError:  # "sgmon log FILE | head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return exit_code(state)
+
+
+def read(path: str) -> LogState:
+    """Fold a whole file. Raises ``UnreadableError`` with words for people."""
+    fold = LogFold()
+    for chunk in _chunks(path):
+        fold.feed(LogReading(path=path, text=chunk), 0.0)
+    return fold.state()
+
+
+def _object(state: LogState, path: str, known: LogState | None, against: str) -> dict[str, object]:
+    found = as_json(state, path)
+    if known is not None:
+        found["against"] = comparison_json(compare(state, known), against)
+    return found
+
+
+def _chunks(path: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    first = True
+    try:
+        with _open(path) as stream:
+            while data := stream.read(CHUNK):
+                if first:
+                    _refuse_binary(path, data)
+                    first = False
+                yield decoder.decode(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as err:
+        if first:
+            raise UnreadableError(f'"{path}" ends in .gz but is no gzip file ({err}). Rename or unpack it.') from err
+        print(f"sgmon log: {path} is cut or damaged ({err}); what is readable was read.", file=sys.stderr)
+    except OSError as err:
+        raise UnreadableError(f'cannot read "{path}": {err.strerror or err}. {_remedy(err)}') from err
+    yield decoder.decode(b"", True)
+
+
+def _open(path: str) -> IO[bytes]:
+    if path == "-":
+        if sys.stdin.isatty():
+            raise UnreadableError('"-" reads stdin, but stdin is this terminal. Try: sgmon log - < server.log')
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise UnreadableError(f'"{path}" is a directory. Give the log file in it.')
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        raise UnreadableError(f'"{path}" is no regular file. Give a log file, or pipe the log in: sgmon log -')
+    stream = open(path, "rb")
+    return gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream  # type: ignore[return-value]
+
+
+def _refuse_binary(path: str, data: bytes) -> None:
+    head = data[:65_536].lstrip(b"\0")
+    odd = sum(head.count(byte) for byte in (*range(1, 9), *range(14, 27), *range(28, 32), 127)) + head.count(0)
+    if head.startswith((b"\x1f\x8b", b"\x7fELF", b"\x89PNG", b"PK\x03\x04")) or odd > _BINARY_SHARE * len(head) > 0:
+        packed = " It looks like gzip: rename it to .gz." if data.startswith(b"\x1f\x8b") else ""
+        raise UnreadableError(f'"{path}" is binary, not a log.{packed or " Give the text that the server printed."}')
+
+
+def _remedy(err: OSError) -> str:
+    if isinstance(err, FileNotFoundError):
+        return "Check the path, or let sgmon find the log of a running server: sgmon status"
+    if isinstance(err, PermissionError):
+        return "Read it as its owner, or: sudo cat FILE | sgmon log -"
+    return "Copy the file elsewhere and try again."
