@@ -25,16 +25,11 @@ class Pattern:
         return (self.regex.search(line.text) is None) if self.inverse else bool(self.regex.search(line.text))
 
     def hint(self) -> Hint | None:
-        """A quick look at raw bytes; None where it could miss a line."""
-        if self.inverse or not self.text.isascii() or (self.is_regex and re.search(r"[\^$]|\\[AZb]", self.text)):
+        """A quick look at many lines at once; None where it could miss one."""
+        if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZbBsSWD]", self.text)):
             return None
-        if "\ufffd" in self.text or "…" in self.text:
-            return None
-        try:
-            quick = re.compile(self.regex.pattern.encode(), self.regex.flags & re.IGNORECASE)
-        except re.error:
-            return None
-        return lambda data: quick.search(data) is not None
+        search = self.regex.search
+        return lambda text: search(text) is not None
 
     @property
     def label(self) -> str:
@@ -75,10 +70,17 @@ class LogFilter:
         return self.pattern is None or self.pattern.hits(line)
 
     def hint(self) -> Hint | None:
-        rank = self.rank.encode()
-        text = self.pattern.hint() if self.pattern is not None else None
-        if not rank:
-            return text
-        if text is None:
-            return lambda data: rank in data
-        return lambda data: rank in data and text(data)
+        by_text = self.pattern.hint() if self.pattern is not None else None
+        if not self.rank:
+            return by_text
+        signs = _signs(self.rank)
+        if by_text is None:
+            return lambda text: any(sign in text for sign in signs)
+        return lambda text: any(sign in text for sign in signs) and by_text(text)
+
+
+def _signs(rank: str) -> tuple[str, ...]:
+    """What a line of this rank holds: "TP3", or NCCL's "[3]", or only its number."""
+    token = rank.rsplit(" ", 1)[-1]
+    number = token.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ_")
+    return (token, f"[{number}]") if number != token else (token,)

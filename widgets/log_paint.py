@@ -31,9 +31,14 @@ class Brush:
     wraps: bool = False
 
     @property
+    def has_clock(self) -> bool:
+        """Whether there is a column for the time."""
+        return self.clock != "none" and self.width >= 50
+
+    @property
     def lead(self) -> int:
         """Cells before the message."""
-        return GUTTER + (0 if self.clock == "none" else 9) + (self.rank_width + 1 if self.rank_width else 0)
+        return GUTTER + (9 if self.has_clock else 0) + (self.rank_width + 1 if self.rank_width else 0)
 
     @property
     def room(self) -> int:
@@ -99,7 +104,7 @@ def _lead(placed: Placed, brush: Brush) -> Line:
     first = placed.piece == 0
     mark, style = gutter(row) if first else ("│", "rule")
     spans: list[Span] = [(" ", ""), (mark, style), (" ", "")]
-    if brush.clock != "none":
+    if brush.has_clock:
         spans.append((f"{_clock(row, brush) if first else '':>8} ", "dim"))
     if brush.rank_width:
         ranks = rank_list(row.ranks) if first else ""

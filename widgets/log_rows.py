@@ -17,6 +17,7 @@ FOLD_S = 5.0
 
 _PREFIX = re.compile(r"\[(?:\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)[^\]]{0,40}\] ?")
 _COUNT = re.compile(r"(\d+)/(\d+)")
+_BAR_NAME = re.compile(r"[\d(:|]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -165,15 +166,18 @@ class Folder:
         self._drafts.append(draft)
 
     def _bar(self, draft: _Draft) -> None:
+        """Of each bar only the newest state lives. A bar without a name yet ("0%| | 0/36") is named by its total."""
         found = _COUNT.search(draft.message)
-        stem = draft.message[: found.start()] if found else draft.message
-        stem = re.split(r"[\d(:|]", stem, maxsplit=1)[0].strip() + (f"/{found[2]}" if found else "")
-        older = self._bars.get(stem)
-        if older is not None and found:
+        if found is None:
+            return
+        stem = _BAR_NAME.split(draft.message, maxsplit=1)[0].strip()
+        name, nameless = f"{stem}/{found[2]}", f"/{found[2]}"
+        older = self._bars.get(name) or self._bars.pop(nameless, None)
+        if older is not None:
             before = _COUNT.search(older.message)
             if before is not None and int(found[1]) >= int(before[1]):
                 older.dead = True
-        self._bars[stem] = draft
+        self._bars[name] = draft
 
     def _joins(self, draft: _Draft) -> bool:
         """Whether the same line of another rank is shown already; then it is counted there."""

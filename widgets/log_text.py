@@ -9,7 +9,7 @@ from sgmon.model import LogLine
 
 Entry = tuple[int, LogLine]  # byte offset of the line, the line
 Wanted = Callable[[LogLine], bool]
-Hint = Callable[[bytes], bool]
+Hint = Callable[[str], bool]
 UNKNOWN, NONE, SOME = 0, 1, 2
 
 
@@ -63,6 +63,8 @@ class LogText(Protocol):
     def block(self, block: int) -> list[Entry]: ...
 
     def offset_of(self, number: int) -> int | None: ...
+
+    def hint(self, kind: str) -> Hint | None: ...
 
     def search(self, wanted: Wanted, hint: Hint | None = None) -> LineSearch: ...
 

@@ -13,8 +13,9 @@ from widgets.log_text import NONE, UNKNOWN, BlockSurvey, LogText
 
 Key = tuple[int, int, int]  # offset, part, wrapped row
 #: blocks looked at for one key press before the rest is left to the survey; without a filter, before giving up
-PATIENCE = 24
+PATIENCE = 3
 EMPTY = 600
+SUFFIX_CELLS = 14  # room for who printed a line, after its wrapped text
 KEPT_BLOCKS = 32
 
 
@@ -71,6 +72,7 @@ class Window:
     def _place(self, row: Row) -> list[Placed]:
         message = self.message(row)
         width = self.expanded_width if row.offset in self.expanded else self.wrap_width
+        width -= SUFFIX_CELLS if width and row.count > 1 else 0
         if not width or row.kind != "line" or cell_len(message) <= width:
             return [Placed(row, 0, message)]
         return [Placed(row, i, text) for i, text in enumerate(chop(message, width))]
@@ -136,13 +138,15 @@ class _Walk:
 
 
 def chop(text: str, width: int) -> list[str]:
-    """``text`` in pieces of at most ``width`` cells."""
+    """``text`` in pieces of at most ``width`` cells, broken after a space where one is near the end."""
     width = max(2, width)
-    if text.isascii():
-        return [text[i : i + width] for i in range(0, len(text), width)] or [""]
     out: list[str] = []
     while text:
-        head = _head(text, width)
+        head = text[:width] if text.isascii() else _head(text, width)
+        if len(head) < len(text):
+            space = head.rfind(" ", len(head) * 2 // 3)
+            if space > 0:
+                head = head[: space + 1]
         out.append(head)
         text = text[len(head) :]
     return out or [""]

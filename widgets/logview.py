@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,27 +11,21 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sgmon.model import LogLine, Snapshot
+from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list, size
-from widgets.line import Line, crop, join_ends
-from widgets.log_filter import LogFilter, Pattern, parse
+from widgets.line import Line, join_ends
+from widgets.log_hunt import Hunt
 from widgets.log_paint import CLOCKS, RANK_STYLES, Brush, paint_row, rule
 from widgets.log_prompt import Prompt
-from widgets.log_rows import QUIET_S, Folding, is_error, is_milestone, is_warning
-from widgets.log_text import BlockSurvey, LineSearch, LogText, Wanted
-from widgets.log_window import Key, Placed, Window
+from widgets.log_reader import Reader
+from widgets.log_rows import QUIET_S
+from widgets.log_text import LineSearch, LogText
+from widgets.log_window import Window
 from widgets.log_words import HELD_BACK, no_log, write_state
 from widgets.panel import Panel
 
 __all__ = ["HELD_BACK", "LogPanel", "LogView"]
-
-_JUMPS: dict[str, tuple[str, Callable[[LogLine], bool]]] = {
-    "error": ("error", is_error),
-    "warning": ("warning", is_warning),
-    "milestone": ("milestone", is_milestone),
-}
-_TOP: Key = (-1, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ class LogPanel(Panel[LogView]):
     ]
 
     class Progress(Message):
-        """A search found something new, or looked further."""
+        """The filter has seen more of the log."""
 
         def can_replace(self, message: Message) -> bool:
             return isinstance(message, LogPanel.Progress)
@@ -131,22 +125,18 @@ class LogPanel(Panel[LogView]):
         super().__init__(id=id, classes=classes)
         self.log_text = log_text
         self.window = Window(log_text)
-        self.following = True
+        self.reader = Reader(self.window)
+        # Both are called in other threads; posting a message is all that may be done there.
+        self.hunt = Hunt(
+            log_text,
+            self.window,
+            lambda: self.post_message(self.Progress()),
+            lambda *answer: self.post_message(self.Found(*answer)),
+        )
         self.prompt = Prompt()
-        self.filter = LogFilter()
-        self.pattern: Pattern | None = None
-        self.only_hits = False
         self.brush = Brush()
-        self.folding = Folding()
         self.words = ""  # the last thing to tell, until the next key
-        self._top: Key = _TOP
-        self._cursor: Key = _TOP
-        self._shown: list[Placed] = []
-        self._search: LineSearch | None = None
-        self._survey: BlockSurvey | None = None
         self._generation = -1
-        self._left_at: tuple[int, int] = (0, 0)  # size and lines when following stopped
-        self._expanded: frozenset[int] = frozenset()
         self._sizes: list[tuple[float, int]] = []
 
     # from the snapshot
@@ -186,11 +176,8 @@ class LogPanel(Panel[LogView]):
         return round((size_bytes - sizes[0][1]) / span, -2) if span >= 1 else None
 
     def state_of_rows(self) -> object:
-        share = round(self._survey.done_share, 2) if self._survey is not None else 1
-        return (
-            *(self.following, self._top, self._cursor, self.filter, self.pattern, self.only_hits, self.folding),
-            *(self.brush, self.prompt.open, self.prompt.text, self.words, self._expanded, share),
-        )
+        prompt = (self.prompt.open, self.prompt.text)
+        return (self.reader.state, self.hunt.state, self.brush, self.window.expanded, prompt, self.words)
 
     # painting
 
@@ -199,58 +186,44 @@ class LogPanel(Panel[LogView]):
         return ((name, "dim"),) if name else ()
 
     def corner(self, view: LogView) -> Line:
-        spans: list[tuple[str, str]] = []
-        if self.filter.rank:
-            spans.append((f" {self.filter.rank} only ", "key"))
-        if self.pattern is not None:
-            verb = "only " if self.only_hits else ""
-            spans.append((f" {verb}{crop(((self.pattern.label, ''),), 24)[0][0]} ", "key"))
-        if self._survey is not None and self._survey.done_share < 1:
-            spans.append((f" searching {self._survey.done_share:.0%} ", "dim"))
-        if self.following:
-            spans.append((" follow ", "ok"))
-        else:
-            spans.append((f" ▼ {self._new(view)} (G) ", "info"))
-        return tuple(spans)
+        if self.reader.following:
+            return (*self.hunt.title(), (" follow ", "ok"))
+        return (*self.hunt.title(), (f" ▼ {self._new(view)} (G) ", "info"))
 
     def _new(self, view: LogView) -> str:
-        if not view.exact or view.total < self._left_at[1]:
-            grown = view.size - self._left_at[0]
-            return f"{size(grown)} new" if grown > 0 else "0 new"
-        return f"{view.total - self._left_at[1]} new"
+        size_then, lines_then = self.reader.left_at
+        if not view.exact or view.total < lines_then:
+            return f"{size(max(0, view.size - size_then))} new"
+        return f"{view.total - lines_then} new"
 
     def compose_rows(self, view: LogView) -> list[Line]:
         width, height = self.size.width, self.size.height
         self._adapt(view, width)
         has_status = height >= 6 or self.prompt.open
         room = max(0, height - 1 - (1 if has_status else 0))
-        rows = list(self.paint(view, width, room))
-        title = self.title_row(view)
+        rows = list(self.paint(view, width, room))[:room]
         rows += [()] * (room - len(rows))
         if has_status:
             rows.append(self.prompt.line() if self.prompt.open else self._status(view, width))
-        return [title, *rows]
+        return [self.title_row(view), *rows]
 
     def paint(self, view: LogView, width: int, height: int) -> Sequence[Line]:
         if not view.size:
-            self._shown = []
+            self.reader.shown = []
             return no_log(view.kind, view.change, view.path, view.note)
         live = self._live_silence(view)
-        self._shown = self._visible(height - len(live) if self.following else height)
-        if not self._shown:
+        shown = self.reader.fill(height - len(live) if self.reader.following else height)
+        if not shown:
             words = "searching ..." if self.window.waiting else "no line passes (esc shows all)"
             return [(("  ", ""), (words, "dim"))]
-        chosen = self._cursor_index()
-        lines = [
-            paint_row(placed, self.brush, cursor=self.has_focus and index == chosen)
-            for index, placed in enumerate(self._shown)
-        ]
-        if live and len(lines) < height and not self.window.after(_next(self._shown[-1].key), 1):
+        chosen = self.reader.index if self.has_focus else -1
+        lines = [paint_row(placed, self.brush, cursor=index == chosen) for index, placed in enumerate(shown)]
+        if live and len(lines) < height and self.reader.at_end:
             lines += live
         return lines
 
     def _live_silence(self, view: LogView) -> list[Line]:
-        if not view.quiet_s or self._survey is not None:
+        if not view.quiet_s or self.hunt.is_filtering:
             return []
         return [rule(f"{duration(view.quiet_s)} silence so far", self.brush.width, "warn")]
 
@@ -258,140 +231,61 @@ class LogPanel(Panel[LogView]):
         """Take in a new file, new ranks, a new width."""
         if view.generation != self._generation:
             self._generation = view.generation
-            self.window.forget()
-            self._top = self._cursor = _TOP
-            self.following = True
-            self._left_at = (0, 0)
-            self._expanded = frozenset()
-            self._start_survey()
-        elif self._survey is not None:
-            self._survey.grow()
+            self.reader.restart()
+            self.window.expanded = frozenset()
+            self.hunt.apply()
+        else:
+            self.hunt.grow()
         rank_width = 0
-        if view.expected and view.expected != ("",):
+        if view.expected:
             rank_width = min(9, max(4, len(rank_list(view.expected)), *(len(rank) for rank in view.expected)))
-        brush = replace(
+        self.brush = replace(
             self.brush,
             width=width,
             expected=view.expected,
             first_t=view.first_t,
             rank_width=rank_width,
-            pattern=self.pattern,
+            pattern=self.hunt.pattern,
         )
-        wrap_width = max(8, brush.room - 12)
-        if brush.rank_width != self.brush.rank_width or wrap_width != max(8, self.brush.room - 12):
+        wrap_width = max(24, self.brush.room)
+        if wrap_width != self.window.expanded_width:
+            self.window.expanded_width = wrap_width
             self.window.forget()
-        self.brush = brush
-        self.window.expanded_width = wrap_width
-        self.window.wrap_width = wrap_width if brush.wraps else 0
-        self.window.expanded = self._expanded
-
-    def _visible(self, room: int) -> list[Placed]:
-        window = self.window
-        if self.following:
-            rows = window.before(None, room)
-            if rows:
-                self._cursor, self._top = rows[-1].key, rows[0].key
-            return rows
-        rows = window.after(self._top, room)
-        if len(rows) < room and not window.waiting:
-            rows = window.before(None, room)
-        return rows
-
-    def _cursor_index(self) -> int:
-        """The shown row at the cursor; when folding hid it, the row before it, which counts it."""
-        index = 0
-        for i, placed in enumerate(self._shown):
-            if placed.key > self._cursor:
-                break
-            index = i
-        return index
+        self.window.wrap_width = wrap_width if self.brush.wraps else 0
 
     def _status(self, view: LogView, width: int) -> Line:
         if self.words:
             return ((f" {self.words}", "info"),)
-        lines = f"{'' if view.exact else 'at least '}{plural(view.total, 'line')}"
-        if not self.following and self._shown:
-            line = self._shown[self._cursor_index()].row.line
-            if line.number:
-                lines = f"line {line.number} of {'' if view.exact else 'at least '}{view.total}"
+        least = "" if view.exact else "at least "
+        words = f"{least}{plural(view.total, 'line')}"
+        chosen = self.reader.chosen
+        if not self.reader.following and chosen is not None and chosen.row.line.number:
+            words = f"line {chosen.row.line.number} of {least}{view.total}"
         rate = 0.0 if view.rate is None and view.last_byte_age_s else view.rate
-        facts = write_state(view.size, rate, view.writer_offset, view.last_byte_age_s)
-        left: Line = ((f" {lines}", "dim"),)
         right: Line = ()
-        for fact in facts:
+        for fact in write_state(view.size, rate, view.writer_offset, view.last_byte_age_s):
             longer = (*right, ((" · " if right else "") + fact, "dim"))
-            if cell_len(lines) + 3 + sum(cell_len(text) for text, _ in longer) > width:
+            if len(words) + 3 + sum(cell_len(text) for text, _ in longer) > width:
                 break
             right = longer
-        return join_ends(left, right, width)
+        return join_ends(((f" {words}", "dim"),), right, width)
 
     # moving
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor; at an edge the view moves with it."""
+        self.reader.move(rows)
         self._tell("")
-        shown = self._shown
-        if not shown:
-            return
-        target = self._cursor_index() + rows
-        if target < 0:
-            above = self.window.before(shown[0].key, -target)
-            self._stop_following()
-            self._top = self._cursor = above[0].key if above else shown[0].key
-        elif target >= len(shown):
-            below = self.window.after(_next(shown[-1].key), target - len(shown) + 1)
-            self._cursor = below[-1].key if below else shown[-1].key
-            if below:
-                top = self.window.before(self._cursor, len(shown) - 1)
-                self._top = top[0].key if top else self._cursor
-        else:
-            self._cursor = shown[target].key
-        if rows < 0:
-            self._stop_following()
-        elif not self.following and not self.window.after(_next(self._cursor), 1) and not self.window.waiting:
-            self.following = True
-        self.update_view()
 
     def action_page(self, pages: int) -> None:
-        self._scroll(pages * max(1, len(self._shown) - 1))
-
-    def _scroll(self, rows: int) -> None:
-        """Move the view; the cursor stays where it is on the screen."""
+        self.reader.scroll(pages * max(1, len(self.reader.shown) - 1))
         self._tell("")
-        if not self._shown:
-            return
-        index, top = self._cursor_index(), self._shown[0].key
-        if rows < 0:
-            above = self.window.before(top, -rows)
-            self._stop_following()
-            if not above:
-                self.action_move(rows)
-                return
-            self._top = above[0].key
-        elif self.following:
-            return
-        else:
-            below = self.window.after(top, rows + len(self._shown))
-            if len(below) < rows + len(self._shown) and not self.window.waiting:
-                self.action_follow()
-                return
-            self._top = below[min(rows, len(below) - 1)].key
-        now = self.window.after(self._top, index + 1)
-        self._cursor = now[-1].key if now else self._top
-        self.update_view()
-
-    def _stop_following(self) -> None:
-        if self.following:
-            self.following = False
-            self._left_at = (self.log_text.size, self.log_text.total)
 
     def action_first(self) -> None:
-        self._stop_following()
-        self._top = self._cursor = _TOP
+        self.reader.first()
         self._tell("")
 
     def action_follow(self) -> None:
-        self.following = True
+        self.reader.following = True
         self._tell("")
 
     def action_sideways(self, cells: int) -> None:
@@ -402,45 +296,44 @@ class LogPanel(Panel[LogView]):
     def goto_line(self, number: int) -> None:
         """Show line ``number`` (from 1); other panels lead here."""
         offset = self.log_text.offset_of(number)
-        if offset is None:
-            self._tell(f"line {number} is not indexed yet" if self.log_text.indexed < self.log_text.size else "")
-        else:
+        if offset is not None:
             self.goto_offset(offset)
+        elif self.log_text.indexed < self.log_text.size:
+            self._tell(f"line {number} is not indexed yet")
+        else:
+            self._tell(f"there is no line {number}")
 
     def goto_offset(self, offset: int) -> None:
-        """Show the line at this byte offset, a third down the screen."""
-        self._stop_following()
-        self._cursor = (offset, 0, 0)
-        above = self.window.before(self._cursor, max(1, len(self._shown) // 3))
-        self._top = above[0].key if above else self._cursor
-        self.update_view()
+        """Show the line at this byte offset."""
+        self.reader.go(offset)
+        self._tell("")
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self._scroll(-3)
+        self.reader.scroll(-3)
+        self._tell("")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self._scroll(3)
+        self.reader.scroll(3)
+        self._tell("")
 
     def on_click(self, event: events.Click) -> None:
-        if 0 < event.y <= len(self._shown):
-            self._stop_following()
-            self._top, self._cursor = self._shown[0].key, self._shown[event.y - 1].key
-            self.update_view()
+        self.reader.choose(event.y - 1)
+        self._tell("")
 
     # searching and filtering
 
     def on_key(self, event: events.Key) -> None:
-        if not self.prompt.open:
-            return
-        done = self.prompt.key(event)
+        done = self.prompt.key(event) if self.prompt.open else ""
         if not done:
             return
         event.stop()
         event.prevent_default()
         if done == "enter":
-            self._use_pattern(self.prompt.text)
+            self.hunt.use(self.prompt.text)
+            if self.hunt.pattern is not None and not self.hunt.only_hits:
+                self._jump("hit", -1, self.reader.cursor[0] + 1)
         self.update_view()
 
     def on_paste(self, event: events.Paste) -> None:
@@ -457,136 +350,81 @@ class LogPanel(Panel[LogView]):
         self.prompt.start()
         self._tell("")
 
-    def _use_pattern(self, typed: str) -> None:
-        self.pattern = parse(typed) if typed else None
-        self.only_hits = self.pattern is not None and (self.only_hits or self.pattern.inverse)
-        self._refilter()
-        if self.pattern is not None and not self.only_hits:
-            self._jump(-1, "hit", self.pattern.hits, include=True)
-
     def action_hit(self, step: int) -> None:
-        if self.pattern is None:
+        if self.hunt.pattern is None:
             self.action_search()
-        elif self.only_hits:
+        elif self.hunt.only_hits:
             self.action_move(step)
         else:
-            self._jump(step, "hit", self.pattern.hits)
+            self._jump("hit", step, self.reader.cursor[0])
+
+    def action_jump(self, what: str, step: int) -> None:
+        self._jump(what, step, self.reader.cursor[0])
+
+    def _jump(self, what: str, step: int, offset: int) -> None:
+        if self.reader.following:  # nothing is further down: the nearest one is meant
+            step = -1
+        self.hunt.look(what, offset, step > 0)
+        self._tell(f"looking for the next {what} ..." if step > 0 else f"looking for the {what} before ...")
+
+    def on_log_panel_found(self, message: Found) -> None:
+        message.stop()
+        if not self.hunt.accept(message.search):
+            return
+        if message.offset is None:
+            self._tell(f"no {message.what} further {'down' if message.forward else 'up'}")
+        else:
+            self.goto_offset(message.offset)
+
+    def on_log_panel_progress(self, message: Progress) -> None:
+        message.stop()
+        self.update_view()
 
     def action_only_hits(self) -> None:
-        if self.pattern is None:
+        if self.hunt.pattern is None:
             self.action_search()
-            return
-        self.only_hits = not self.only_hits
-        self.pattern = replace(self.pattern, inverse=False)
-        self._refilter()
+        self.hunt.toggle_only_hits()
+        self._tell("")
 
     def action_inverse(self) -> None:
-        if self.pattern is None:
-            self._tell("search first (/), then ! leaves only the other lines")
-            return
-        self.pattern = replace(self.pattern, inverse=not self.pattern.inverse)
-        self.only_hits = self.pattern.inverse
-        self._refilter()
+        self.hunt.toggle_inverse()
+        self._tell("" if self.hunt.pattern else "search first (/), then ! leaves only the other lines")
 
     def action_rank(self, step: int) -> None:
         ranks = ["", *(self.view.expected if self.view is not None else ())]
         if len(ranks) < 3:
             self._tell("this log has one rank")
             return
-        here = self._shown[self._cursor_index()].row.line.rank if self._shown else ""
-        if not self.filter.rank and here in ranks[1:] and step > 0 and not self.following:
-            rank = here  # the first press takes the rank under the cursor
+        chosen = self.reader.chosen
+        here = chosen.row.line.rank if chosen is not None and not self.reader.following else ""
+        if not self.hunt.rank and here in ranks[1:]:
+            self.hunt.rank = here  # the first press takes the rank under the cursor
         else:
-            at = ranks.index(self.filter.rank) if self.filter.rank in ranks else 0
-            rank = ranks[(at + step) % len(ranks)]
-        self.filter = replace(self.filter, rank=rank)
-        self._refilter()
-
-    def action_clear(self) -> None:
-        """Esc: first the running search, then pattern and rank."""
-        if self._search is not None:
-            self._search.cancel()
-            self._search = None
-            self._tell("search stopped")
-            return
-        self.pattern, self.only_hits, self.filter = None, False, LogFilter()
-        self._refilter()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "clear":  # otherwise Esc is the screen's
-            return self.pattern is not None or bool(self.filter.rank) or self._search is not None or None
-        return True
-
-    def _refilter(self) -> None:
-        self.filter = replace(self.filter, pattern=self.pattern if self.only_hits else None)
-        active = bool(self.filter.rank or self.filter.pattern)
-        wanted: Wanted | None = self.filter.passes if active else None
-        self.folding = replace(self.folding, wanted=wanted, gaps=self.filter.pattern is None)
-        if self.filter.pattern is not None:
-            self.folding = replace(self.folding, noise_shown=True)
-        else:
-            self.folding = replace(self.folding, noise_shown=self._noise_shown)
-        self.window.folding = self.folding
-        self.window.forget()
-        self._start_survey()
+            at = ranks.index(self.hunt.rank) if self.hunt.rank in ranks else 0
+            self.hunt.rank = ranks[(at + step) % len(ranks)]
+        self.hunt.apply()
         self._tell("")
 
-    _noise_shown = False
+    def action_clear(self) -> None:
+        """Esc: first the running jump, then search and filter."""
+        self._tell("search stopped" if self.hunt.clear() else "")
 
-    def _start_survey(self) -> None:
-        if self._survey is not None:
-            self._survey.cancel()
-        self._survey = self.window.survey = None
-        if self.folding.wanted is not None:
-            self._survey = self.log_text.survey(self.folding.wanted, self.filter.hint())
-            self.window.survey = self._survey
-            self._survey.start(lambda: self.post_message(self.Progress()))
-
-    def action_jump(self, what: str, step: int) -> None:
-        word, wanted = _JUMPS[what]
-        self._jump(step, word, wanted)
-
-    def _jump(self, step: int, what: str, wanted: Wanted, include: bool = False) -> None:
-        """Look for the next line of a kind in another thread; the answer comes as a message."""
-        if self._search is not None:
-            self._search.cancel()
-        passes = self.folding.wanted
-        both = wanted if passes is None else lambda line: wanted(line) and passes(line)
-        hint = self.pattern.hint() if what == "hit" and self.pattern is not None else None
-        search = self.log_text.search(both, hint)
-        self._search = search
-        offset = max(0, self._cursor[0])
-        block = offset // self.log_text.block_bytes
-        if self._cursor == _TOP and step > 0:
-            offset = -1
-        elif include and step < 0:
-            offset += 1
-        forward = step > 0
-        search.start(
-            offset,
-            forward,
-            block,
-            lambda found: self.post_message(self.Found(search, found, what, forward)),
-        )
-        self._tell(f"looking for the next {what} ..." if forward else f"looking for the {what} before ...")
-
-    def on_log_panel_found(self, message: Found) -> None:
-        message.stop()
-        if message.search is not self._search:
-            return
-        self._search = None
-        if message.offset is None:
-            self.words = f"no {message.what} " + ("further down" if message.forward else "further up")
-            self.update_view()
-            return
-        self.words = ""
-        self.goto_offset(message.offset)
-
-    def on_log_panel_progress(self, message: Progress) -> None:
-        message.stop()
-        self.update_view()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "clear":  # without a search Esc is the screen's
+            return self.hunt.pattern is not None or self.hunt.is_filtering or self.hunt.is_looking
+        return True
 
     # looks
+
+    def action_noise(self) -> None:
+        self.hunt.noise_shown = not self.hunt.noise_shown
+        self.hunt.apply()
+        self._tell("")
+
+    def action_every_line(self) -> None:
+        self.hunt.every_line = not self.hunt.every_line
+        self.hunt.apply()
+        self._tell("")
 
     def action_wrap(self) -> None:
         self.brush = replace(self.brush, wraps=not self.brush.wraps, x=0)
@@ -596,39 +434,27 @@ class LogPanel(Panel[LogView]):
     def action_clock(self) -> None:
         after = CLOCKS[(CLOCKS.index(self.brush.clock) + 1) % len(CLOCKS)]
         self.brush = replace(self.brush, clock=after)
-        self.window.forget()
         self._tell("")
 
-    def action_noise(self) -> None:
-        self._noise_shown = not self._noise_shown
-        self._refilter()
-
-    def action_every_line(self) -> None:
-        self.folding = replace(self.folding, every_line=not self.folding.every_line)
-        self._refilter()
-        self._tell("every line, nothing folded" if self.folding.every_line else "")
-
     def action_expand(self) -> None:
-        if self._shown:
-            offset = self._shown[self._cursor_index()].row.offset
-            self._expanded = self._expanded ^ {offset}
-            self._stop_following()
+        chosen = self.reader.chosen
+        if chosen is not None:
+            if not self.reader.following:
+                self.reader.choose(self.reader.index)
+            self.window.expanded ^= {chosen.row.offset}
             self.window.forget()
             self._tell("")
 
     def action_copy(self) -> None:
-        if self._shown:
-            line = self._shown[self._cursor_index()].row.line
-            self.app.copy_to_clipboard(line.text)
-            self._tell(f"copied line {line.number}" if line.number else "copied the line")
+        chosen = self.reader.chosen
+        if chosen is not None:
+            self.app.copy_to_clipboard(chosen.row.line.text)
+            number = chosen.row.line.number
+            self._tell(f"copied line {number}" if number else "copied the line")
 
     def _tell(self, words: str) -> None:
         self.words = words
         self.update_view()
-
-
-def _next(key: Key) -> Key:
-    return (key[0], key[1], key[2] + 1)
 
 
 def expected_ranks(snapshot: Snapshot) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from bisect import bisect_left
 
 from sgmon.log.textfile import TextFile
 
-BLOCK = 32 * 1024
+BLOCK = 16 * 1024
 #: longest part of a line that is looked at: this much of its head, this much of its tail
 HEAD = 32 * 1024
 TAIL = 32 * 1024

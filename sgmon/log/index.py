@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sgmon.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, pieces, raw_lines
-from sgmon.log.search import Search, Survey
+from sgmon.log.search import Search, Survey, kind_hint
 from sgmon.log.textfile import RegularFile, Spool
 from sgmon.model import LogLine, LogReading
-from sgmon.text import clean, mask
+from sgmon.text import clean
 
 Describe = Callable[[int, str], LogLine]
+Hint = Callable[[str], bool]
 Entry = tuple[int, LogLine]
 KEPT_BLOCKS = 48
 
@@ -185,14 +186,17 @@ class LogIndex:
                 held.blocks.popitem(last=False)
         return fresh.entries
 
-    def peek(self, block: int, hint: Callable[[bytes], bool] | None = None) -> list[Entry]:
-        """Like ``block``, kept nowhere; nothing when ``hint`` says that the bytes cannot hold what is sought."""
+    def peek(self, block: int, hint: Hint | None = None) -> list[Entry]:
+        """Like ``block``, kept nowhere, and without the lines that ``hint`` says cannot be wanted."""
         held = self._generation
         if held is None:
             return []
-        if hint is not None and not hint(held.file.read(block * BLOCK, BLOCK + 4096)):
-            return []
-        return self._read(held, block, held.size, []).entries
+        raw, _ = raw_lines(held.file, block, held.size)
+        if hint is not None:
+            if not hint("\n".join([text for _, text in raw])):
+                return []
+            raw = [(offset, text) for offset, text in raw if hint(text)]
+        return [(offset, self._line(0, piece)) for offset, text in raw for piece in pieces(text)]
 
     def _read(self, held: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
         raw, ended = raw_lines(held.file, block, size)
@@ -212,7 +216,7 @@ class LogIndex:
         return _Kept(size, ended, before, entries)
 
     def _line(self, number: int, text: str) -> LogLine:
-        line = self._describe(number, mask(text))
+        line = self._describe(number, text)
         if line.kind == "" and bar_stem(line.text) is not None:
             line = LogLine(number, line.text, line.rank, line.t, line.level, "bar", line.milestone)
         if len(line.text) > CELLS or not line.text.isprintable():
@@ -243,10 +247,14 @@ class LogIndex:
         found = [line for at, line in self.block(offset // BLOCK) if at == offset]
         return found[-1] if found else None
 
-    def search(self, wanted: Callable[[LogLine], bool], hint: Callable[[bytes], bool] | None = None) -> Search:
+    def hint(self, kind: str) -> Hint | None:
+        """A quick look that lets no line of this kind ("error", "milestone") through unseen; None: there is none."""
+        return kind_hint(kind)
+
+    def search(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Search:
         """Look for one line, in a thread of its own."""
         return Search(self, wanted, hint)
 
-    def survey(self, wanted: Callable[[LogLine], bool], hint: Callable[[bytes], bool] | None = None) -> Survey:
+    def survey(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Survey:
         """Find out which blocks hold lines that pass, in a thread of its own, from the end backwards."""
         return Survey(self, wanted, hint)

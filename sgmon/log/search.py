@@ -4,15 +4,49 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
+from sgmon.log.catalogue import rules
 from sgmon.model import LogLine
 
 Wanted = Callable[[LogLine], bool]
-Hint = Callable[[bytes], bool]
+Hint = Callable[[str], bool]
 UNKNOWN, NONE, SOME = 0, 1, 2
 #: blocks between two progress reports
 STRIDE = 256
+#: the last blocks still change; the view looks at them itself
+LIVE_BLOCKS = 2
+
+
+#: what a line of an exception, a traceback or a level holds, besides the literals of the catalogue
+_TROUBLE = (
+    *("Error", "Exception", "Interrupt", "Exit", "Timeout", "OOM", "ERROR", "CRITICAL", "hit an exception"),
+    *('File "', "Traceback", "^^", "~~", "hread 0x", "Extension modules", "exception", "[E", "[F"),
+)
+
+
+_ALARMS = ("warn", "deprecated", "failed to", "not set", "not found", "not available", "[w")
+
+
+@lru_cache(maxsize=4)
+def kind_hint(kind: str) -> Hint | None:
+    """A test that passes every text in which a line of this kind can be, and few others."""
+    if kind == "warning":
+        notices = {key.lower() for rule in rules() if rule.group == "error" for key in rule.keys}
+        words = (*_ALARMS, *(key for key in notices if not any(word in key for word in _ALARMS)))
+        return lambda text: _any_in(words, text.lower())
+    if kind not in ("error", "milestone"):
+        return None
+    literals = {key for rule in rules() if rule.group == kind for key in rule.keys}
+    if kind == "error":
+        literals |= set(_TROUBLE)
+    keys = tuple(key for key in literals if not any(other != key and other in key for other in literals))
+    return lambda text: _any_in(keys, text)
+
+
+def _any_in(keys: tuple[str, ...], text: str) -> bool:
+    return any(key in text for key in keys)
 
 
 class Blocks(Protocol):
@@ -90,15 +124,11 @@ class Survey:
         """UNKNOWN, NONE or SOME."""
         return self._known[block] if block < len(self._known) else UNKNOWN
 
-    def tell(self, block: int, some: bool) -> None:
-        """The view looked at a whole block itself."""
-        if block < len(self._known):
-            self._known[block] = SOME if some else NONE
-
     @property
     def done_share(self) -> float:
         """How much of the log was looked at, 0 to 1."""
-        return min(1.0, self.looked_at / max(1, self._text.blocks))
+        full = self._text.blocks - LIVE_BLOCKS
+        return 1.0 if full <= self.looked_at else self.looked_at / full
 
     def _run(self, progress: Callable[[], None]) -> None:
         done_to = 0  # blocks below are known
@@ -108,7 +138,7 @@ class Survey:
             if self._text.generation != self._generation:
                 return
             blocks = self._text.blocks
-            full = max(0, blocks - 2)  # the last ones still change; the view looks at them itself
+            full = max(0, blocks - LIVE_BLOCKS)
             self._known.extend(bytes(blocks - len(self._known)))
             for count, block in enumerate(range(full - 1, done_to - 1, -1)):
                 if self._stop.is_set() or self._text.generation != self._generation:
@@ -117,7 +147,7 @@ class Survey:
                     some = any(self._wanted(line) for _, line in self._text.peek(block, self._hint))
                     self._known[block] = SOME if some else NONE
                 self.looked_at += 1
-                if count % STRIDE == 0:
+                if count % STRIDE == 0 or (count < STRIDE and count & (count - 1) == 0):
                     progress()
             if full > done_to:
                 done_to = full
