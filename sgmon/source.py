@@ -17,6 +17,8 @@ from sgmon.settings import Settings
 
 TICK_S = 0.25
 QUEUE_SIZE = 512
+#: the other probes start when the server is known, or after this: their first look is then at the right process
+FIRST_LOOK_S = 0.3
 
 
 class Source(Protocol):
@@ -52,13 +54,20 @@ class LiveSource:
         made = (probes or live_probes)(self.watched, self)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
         self._hung: set[str] = set()
+        self._server_asked = False
 
     def __iter__(self) -> Iterator[Event]:
-        for thread in self._threads:
-            thread.start()
         ticked = -TICK_S
+        late = [thread for thread in self._threads if thread.probe.kind != "server"]
+        for thread in self._threads:
+            if thread not in late:
+                thread.start()
         while not self._stop.is_set():
             now = self.clock.now()
+            if late and (self._server_asked or len(late) == len(self._threads) or now >= FIRST_LOOK_S):
+                for thread in late:
+                    thread.start()
+                late = []
             if now - ticked >= TICK_S:
                 ticked = now
                 yield from self._tick(now)
@@ -115,7 +124,10 @@ class LiveSource:
         reading = event.reading
         if isinstance(reading, ProcsReading):
             self.processes = reading.processes
-        elif isinstance(reading, ServerReading) and reading.server is not None:
+        elif isinstance(reading, ServerReading):
+            self._server_asked = True
+            if reading.server is None:
+                return
             before = self.watched.server
             self.watched.server = reading.server
             if before is None or before.pid != reading.server.pid:

@@ -172,8 +172,12 @@ def _judge(new: Snapshot) -> Snapshot:
     if verdict == new.verdict:
         return new
     verdicts = new.verdicts
-    last = verdicts[-1] if verdicts else None
-    if last is None or (last.state, last.headline) != (verdict.state, verdict.headline):
+    before = new.verdict
+    if not verdicts or (before.state, before.phase, before.odd_ranks) != (
+        verdict.state,
+        verdict.phase,
+        verdict.odd_ranks,
+    ):
         change = VerdictChange(new.t, verdict.state, verdict.headline)
         verdicts = (*verdicts[-KEPT_VERDICTS + 1 :], change)
     return replace(new, verdict=verdict, verdicts=verdicts)

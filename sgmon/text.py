@@ -31,6 +31,7 @@ _SAFE_NAME = re.compile(
     r"special_|draft_|per_)[\w]*tokens?$|tokens?$|[\w]*_tokens$|[\w]*token_id[s]?$",
     re.IGNORECASE,
 )
+_COUNTS = re.compile(r"tokens?$", re.IGNORECASE)
 _NAMED = re.compile(
     r"(?P<name>(?:--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
     r"(?P<sep>\s*[=:]\s*|\s+(?=[^\s-]))"
@@ -96,6 +97,8 @@ def _mask_named(match: re.Match[str]) -> str:
     value = match["value"]
     if not is_secret_name(name) or value.strip("'\"") in ("", "None", "null", "False", "True"):
         return match[0]
+    if _COUNTS.search(name) and value.isdigit() and len(value) < 10:
+        return match[0]  # "#new-token: 6": a count
     if match["sep"].isspace() and not match["name"].startswith("--"):
         return match[0]  # prose: "token ids", "secret sauce"
     quote = value[0] if value[0] in "'\"" else ""

@@ -75,6 +75,7 @@ def test_secrets_known_by_their_shape_are_masked(secret: str) -> None:
         "max_total_num_tokens=4096, chunked_prefill_size=4096",
         "KV Cache is allocated. #tokens: 4096",
         "max_prefill_tokens=16384",
+        "Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.01",
         "api_key=None",
         "tokenizer_path='models/tiny'",
         "eos_token_id=2",
