@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sgmon.model import LogState, PortReading, Process, RasReading, StackDump, Thread
 from sgmon.stacks.pattern import StackPattern, stack_pattern
 from sgmon.stacks.tables import TableError
-from sgmon.text import clean
+from sgmon.text import clean, mask
 
 _STACKS = ("stack", "thread_stack", "not_stack", "other_stack")
 _REGEXES = ("wchan", "call", "fd", "lock", "tcp", "fstype", "log")
@@ -101,7 +101,7 @@ class Condition:
             line = next((line for line in lines if pattern.search(line)), None)
             if line is None:
                 return None
-            seen.append(f"log: {clean(line.strip(), 120)}")
+            seen.append(f"log: {mask(clean(line.strip(), 160))}")
         if "error" in self.words and not (log and log.error and log.error.kind in self.words["error"].split("|")):
             return None
         if "compilers" in self.words and not _compilers(subjects, self.words["compilers"]):
@@ -221,7 +221,7 @@ def _text_of(process: Process | None, key: str, regex: re.Pattern[str]) -> str |
         return None
     for text in _texts(process, key):
         if text and regex.search(text):
-            return clean(text, 100)
+            return mask(clean(text, 100))
     return None
 
 
