@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from sgmon.proc import stat
+from tests.proc.fake import FakeProc, stat_line
+
+
+@pytest.mark.parametrize("comm", ["python", "a b", "a) b", "((", ") S 1 (", "größe", "x\ny", ""])
+def test_comm_may_hold_anything(comm):
+    seen = stat.parse(stat_line(42, comm, "D", 7, 3, 999, 250, 768))
+    assert (seen.pid, seen.comm, seen.state, seen.ppid, seen.threads) == (42, comm, "D", 7, 3)
+    assert (seen.start_ticks, seen.exit_status) == (999, 768)
+    assert seen.cpu_s == 250 / stat.HZ
+
+
+def test_bytes_that_are_no_utf8_are_replaced():
+    assert stat.parse(stat_line(1, "\udcff\udcfe", "S", 0, 1, 1)).comm == "��"
+
+
+def test_a_torn_line_counts_as_gone(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(5, ["sleep"])
+    (fake.root / "5" / "stat").write_bytes(b"5 (sleep) S 1 2")
+    with pytest.raises(ProcessLookupError):
+        stat.read(str(fake), 5)
+    (fake.root / "5" / "stat").write_bytes(b"")
+    with pytest.raises(ProcessLookupError):
+        stat.read(str(fake), 5)
+
+
+def test_our_own_process():
+    seen = stat.read("/proc", os.getpid())
+    assert seen.pid == os.getpid() and seen.ppid == os.getppid() and seen.state == "R"
+    assert stat.cmdline("/proc", os.getpid())
+
+
+def test_cmdline_of_titles_and_kernel_threads(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(5, "sglang::scheduler_TP0   ")
+    fake.add(6, [])
+    fake.add(7, ["python", "-c", "", "x"])
+    assert stat.cmdline(str(fake), 5) == ("sglang::scheduler_TP0",)
+    assert stat.cmdline(str(fake), 6) == ()
+    assert stat.cmdline(str(fake), 7) == ("python", "-c", "", "x")

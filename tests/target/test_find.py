@@ -1,0 +1,209 @@
+"""Finding a server in a fake /proc."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from sgmon.probes.base import Clock, ProbeError, Watched
+from sgmon.probes.server import ServerProbe
+from sgmon.settings import Settings
+from sgmon.target import TargetError, find
+from sgmon.target.tree import Members
+from tests.proc.fake import BOOT, FakeProc, mount_row
+
+LAUNCH = ["/opt/v/bin/python", "-m", "sglang.launch_server", "--model-path", "m"]
+SPAWN = [
+    "/opt/v/bin/python",
+    "-c",
+    "from multiprocessing.spawn import spawn_main; spawn_main()",
+    "--multiprocessing-fork",
+]
+
+
+@pytest.fixture
+def fake(tmp_path):
+    return FakeProc(tmp_path)
+
+
+def serve(fake, pid=100, port=31000, **kw):
+    fake.add(pid, [*LAUNCH, "--tp", "2", "--port", str(port)], **kw)
+
+
+def test_nothing(fake):
+    seen = find(fake.root, Settings())
+    assert seen.server is None and seen.candidates == ()
+    assert "sglang.launch_server" in seen.looked_for and "among 1 processes" in seen.looked_for
+
+
+def test_one(fake):
+    serve(fake, fds={0: "/dev/null", 1: "/var/log/s.log", 2: "/var/log/s.log"}, environ={"SGMON_DEMO_GPUS": "/tmp/g"})
+    server = find(fake.root, Settings()).server
+    assert server is not None
+    assert (server.pid, server.start_ticks, server.args.tp, server.args.port) == (100, 1000, 2, 31000)
+    assert server.started_epoch == BOOT + 1000 / os.sysconf("SC_CLK_TCK")
+    assert (server.log_path, server.log_kind, server.log_source) == (
+        "/var/log/s.log",
+        "file",
+        "fd 1 and 2 of pid 100",
+    )
+    assert server.simulated_gpus == "/tmp/g" and server.args_source == "command line"
+
+
+def test_the_newest_of_several_and_the_choice_by_port(fake):
+    serve(fake, 100, 31000)
+    serve(fake, 300, 31001)
+    serve(fake, 200, 31002, start=9000)
+    seen = find(fake.root, Settings())
+    assert [c.pid for c in seen.candidates] == [200, 300, 100]
+    assert [c.port for c in seen.candidates] == [31002, 31001, 31000]
+    assert seen.server is not None and seen.server.pid == 200
+    chosen = find(fake.root, Settings(port=31000)).server
+    assert chosen is not None and chosen.pid == 100
+    none = find(fake.root, Settings(port=4))
+    assert none.server is None and "31001 (pid 300)" in none.looked_for
+
+
+def test_wrappers_and_a_fork_that_has_not_executed_yet(fake):
+    fake.add(90, ["bash", "-c", "python -m sglang.launch_server --tp 2"])
+    fake.add(91, ["/v/bin/python", "/v/bin/sgmon", "run", "--", *LAUNCH], ppid=90)
+    serve(fake, 100, ppid=91)
+    serve(fake, 150, ppid=100)
+    seen = find(fake.root, Settings())
+    assert [c.pid for c in seen.candidates] == [100]
+
+
+def test_by_pid(fake):
+    serve(fake, 100)
+    fake.add(110, "sglang::scheduler_TP0", ppid=100)
+    fake.add(120, ["ninja"], ppid=110)
+    serve(fake, 200, 31001)
+    for pid in (100, 110, 120):
+        found = find(fake.root, Settings(pid=pid)).server
+        assert found is not None and found.pid == 100
+
+
+def test_wrong_pids(fake):
+    fake.add(50, ["nginx"])
+    fake.add(60, "sglang::scheduler_TP0")
+    with pytest.raises(TargetError, match="no process 7") as nobody:
+        find(fake.root, Settings(pid=7))
+    assert "waits" in nobody.value.remedy
+    with pytest.raises(TargetError, match=r"50 \(nginx\) is no SGLang server"):
+        find(fake.root, Settings(pid=50))
+    with pytest.raises(TargetError, match="its launcher is gone"):
+        find(fake.root, Settings(pid=60))
+
+
+def test_no_proc(tmp_path):
+    with pytest.raises(TargetError, match="Linux"):
+        find(tmp_path / "nothing", Settings())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TargetError):
+        find(tmp_path / "empty", Settings())
+
+
+def test_the_retitled_main_of_0_5_2(fake, tmp_path):
+    log = tmp_path / "s.log"
+    log.write_text("[2025-09-01 00:00:00] server_args=ServerArgs(model_path='m2', tp_size=4, port=31007)\nmore\n")
+    fake.add(100, "sglang::http_server/tokenizer_manager", fds={1: str(log), 2: str(log)})
+    server = find(fake.root, Settings()).server
+    assert server is not None
+    assert (server.args.model_path, server.args.tp, server.args.port) == ("m2", 4, 31007)
+    assert server.args_source == "server_args line of the log"
+    log.write_text("")
+    seen = find(fake.root, Settings(port=30000))
+    assert seen.server is not None and seen.server.args_source.startswith("retitled")
+    assert seen.candidates[0].port is None
+
+
+def test_an_engine_in_a_script_of_ones_own(fake):
+    fake.add(100, ["python3", "my_engine.py"])
+    fake.add(110, "sglang::scheduler_TP0", ppid=100)
+    fake.add(200, "sglang::scheduler_TP0", ppid=1)
+    assert [c.pid for c in find(fake.root, Settings()).candidates] == [100]
+
+
+def test_config_file(fake, tmp_path):
+    (tmp_path / "c.yaml").write_text("tp-size: 4\nport: 31005\napi-key: s3cret\n")
+    fake.add(100, [*LAUNCH, "--config", "c.yaml", "--port", "31006"], cwd=str(tmp_path))
+    server = find(fake.root, Settings()).server
+    assert server is not None and (server.args.tp, server.args.port) == (4, 31006)
+    assert "s3cret" not in repr(server) and "c.yaml" in server.args_source
+    fake.add(100, [*LAUNCH, "--config", "c.yaml"], cwd=str(tmp_path), mounts=mount_row("/", "nfs4"))
+    server = find(fake.root, Settings()).server
+    assert server is not None and server.args.tp == 1, "not read from a network file system"
+
+
+def test_secrets_and_escapes_of_the_command_line(fake):
+    fake.add(100, [*LAUNCH, "--api-key", "s3cret", "--served-model-name", "x\x1b[2Jy\n"])
+    seen = find(fake.root, Settings())
+    assert "s3cret" not in repr(seen) and "\\x1b" not in repr(seen)
+
+
+def probe(fake, **kw):
+    watched = Watched(Settings(proc_root=str(fake), **kw), Clock())
+    return ServerProbe(watched), watched
+
+
+def test_death_and_restart(fake):
+    serve(fake, 100)
+    server_probe, watched = probe(fake)
+    first = server_probe.read()
+    assert first is not None and first.server is not None and watched.server == first.server
+    fake.remove(100)
+    gone = server_probe.read()
+    assert gone is not None and gone.gone_pid == 100 and gone.server == first.server
+    assert watched.server == first.server, "the others go on reading what is left of it"
+    serve(fake, 100, start=5000)
+    again = server_probe.read()
+    assert again is not None and again.server is not None
+    assert (again.server.start_ticks, again.gone_pid) == (5000, None) and watched.server == again.server
+
+
+def test_an_older_server_does_not_take_the_place_of_a_dead_one(fake):
+    serve(fake, 100, 31000)
+    serve(fake, 200, 31001)
+    server_probe, watched = probe(fake)
+    server_probe.read()
+    assert watched.server is not None and watched.server.pid == 200
+    fake.remove(200)
+    gone = server_probe.read()
+    assert gone is not None and gone.gone_pid == 200 and [c.pid for c in gone.candidates] == [100]
+
+
+def test_a_zombie_launcher_is_gone(fake):
+    serve(fake, 100)
+    server_probe, _ = probe(fake)
+    server_probe.read()
+    fake.add(100, [], comm="python", state="Z", start=1000)
+    gone = server_probe.read()
+    assert gone is not None and gone.gone_pid == 100
+
+
+def test_a_wrong_pid_is_said_by_the_probe(fake):
+    server_probe, _ = probe(fake, pid=77)
+    with pytest.raises(ProbeError, match="no process 77"):
+        server_probe.read()
+
+
+def test_members(fake):
+    serve(fake, 100)
+    members = Members(str(fake), 100, 1000)
+    members.refresh()
+    assert list(members.members) == [100]
+    fake.add(120, ["cc1plus"], ppid=110)
+    fake.add(110, SPAWN, ppid=100)
+    fake.add(130, ["other"], ppid=1)
+    members.refresh()
+    assert list(members.members) == [100, 110, 120]
+    fake.remove(100)
+    fake.add(110, SPAWN, ppid=1)
+    members.refresh()
+    assert 110 in members.members, "an orphan stays a member"
+    fake.add(130, ["x"], ppid=110, start=5000)
+    members.refresh()
+    assert 130 not in members.members, "its number was seen before"
+    members.refresh(forget=True)
+    assert 130 in members.members
