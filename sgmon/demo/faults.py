@@ -7,22 +7,22 @@ import threading
 import time
 
 from sgmon.demo import tracebacks
+from sgmon.demo.card import Card
 from sgmon.demo.play import Play
-from sgmon.demo.srt.gpu import Gpu
 
 
 class PlayedFailureError(Exception):
     """A failure of the scenario; its text is the traceback that the log is to show."""
 
 
-def after_shard(play: Play, gpu: Gpu, number: int) -> None:
+def after_shard(play: Play, card: Card, number: int) -> None:
     """``crash``: a damaged shard. ``stopped``, ``killed``: the guard sends the signal half way."""
-    if not play.odd(gpu.rank) or number < play.scenario.shards // 2:
+    if not play.odd(card.rank) or number < play.scenario.shards // 2:
         return
     if play.name == "crash":
         raise PlayedFailureError(tracebacks.damaged_shard(play))
     if play.name in ("stopped", "killed"):
-        while not gpu.acted:
+        while not card.acted:
             time.sleep(0.01)
 
 
@@ -36,18 +36,23 @@ def hangs_in_postprocess(play: Play, rank: int) -> bool:
     return play.name == "stuck-rank" and play.odd(rank) and not play.parallel_init
 
 
-def in_kv_cache(play: Play, gpu: Gpu) -> None:
+def in_kv_cache(play: Play, card: Card) -> None:
     """``oom``: the driver says no after most of the pool is there."""
     if play.name == "oom":
-        gpu.grow(gpu.free_gib - 1.19)
+        card.grow(card.free_gib - 1.19)
         play.pause(0.2)
-        raise PlayedFailureError(tracebacks.out_of_memory(play, gpu.rank))
+        raise PlayedFailureError(tracebacks.out_of_memory(play, card.rank))
 
 
 def compile_kernel() -> None:
     """Reads from a compiler that never answers: the writing end is our own, left open by mistake."""
     reading, _writing = os.pipe()
     os.read(reading, 1)
+
+
+def collective_hangs(play: Play, kind: str, size: int) -> bool:
+    """``nccl-hang``: in the middle of the decode graphs; the odd rank stays behind, the others go in."""
+    return play.name == "nccl-hang" and kind == "decode" and size == 128
 
 
 def load_kernel() -> None:

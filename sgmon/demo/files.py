@@ -20,7 +20,7 @@ from sgmon.demo.play import Play
 import_for_a_while(__name__)
 
 if __name__ == "__main__":
-    from sgmon.demo.srt.http_server import main
+    from sgmon.demo.played.sglang.srt.entrypoints.http_server import main
 
     main(Play.from_environment())
 '''

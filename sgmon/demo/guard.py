@@ -80,7 +80,10 @@ class Guard:
         slot = self._board.read(rank)
         if slot.acted or slot.shards < self._play.scenario.shards // 2:
             return
-        os.kill(slot.pid, signum)
+        try:
+            os.kill(slot.pid, signum)
+        except ProcessLookupError:
+            return
         self._board.mark_acted(rank)
 
     def _tell_exit(self) -> None:

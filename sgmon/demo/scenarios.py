@@ -62,7 +62,7 @@ _ALL = (
         "graph capture: TP3 never enters the collective, the others spin on the GPU",
         odd_rank=3,
     ),
-    Scenario("warmup-stuck", "the port is open, but /health says 503: TP1 hangs in the warm-up request", odd_rank=1),
+    Scenario("warmup-stuck", "open port, but /health says 503: TP1 never hears of the warm-up request", odd_rank=1),
     Scenario("gate", "--gated-launch-port: the ranks wait by design until somebody activates them"),
 )
 

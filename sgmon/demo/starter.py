@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,8 @@ from sgmon.demo.launch import package_root
 from sgmon.demo.play import Play
 from sgmon.demo.scenarios import BY_NAME
 from sgmon.demo.wording import known_versions
+
+_MOST_RANKS = 16
 
 
 class DemoServer:
@@ -105,10 +108,10 @@ def _make_play(name: str, tp: int | None, version: str, speed: float, port: int,
         raise ValueError(f"the speed must be above 0, not {speed:g}")
     scenario = BY_NAME[name]
     ranks = tp or scenario.tp
-    odd = scenario.odd_rank or 0
-    if ranks % scenario.nnodes or not odd < ranks // scenario.nnodes or not 2 <= ranks <= 16:
-        raise ValueError(f"{name} cannot be played with tp {ranks}")
-    taken = [_free_port() for _ in range(3)]
+    least = max(2, (scenario.odd_rank or 0) + 1) * scenario.nnodes
+    if ranks % scenario.nnodes or not least <= ranks <= _MOST_RANKS:
+        raise ValueError(f"{name} is played with --tp {least} to {_MOST_RANKS}, not {ranks}")
+    taken = _free_ports(3)
     return Play(
         name=name,
         version=version,
@@ -132,8 +135,10 @@ def _new_directory(directory: str | None) -> str:
     return str(path)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
+def _free_ports(count: int) -> list[int]:
+    """Held all at once, so that no number comes twice."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]

@@ -82,6 +82,12 @@ class StoreClient:
                 return int(words[0])
             self.hints.add(words[1])
 
+    def wait(self, name: str) -> None:
+        """Arrive and wait in the calling thread, in recv; before ``listen`` only."""
+        self._socket.sendall(f"arrive {name}\n".encode())
+        while self._lines.readline().split() != ["go", name]:
+            pass
+
     def listen(self) -> None:
         threading.Thread(target=self._receive, daemon=True, name="pt_gloo_runner").start()
 
