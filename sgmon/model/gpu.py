@@ -56,6 +56,7 @@ class Gpu:
     error: str = ""  # this GPU does not answer: why; every other value is then None
     missing: tuple[Missing, ...] = ()
     slices: tuple[GpuSlice, ...] = ()
+    xids: tuple[int, ...] = ()  # driver errors since the watch began, oldest first (79: fell off the bus)
     minor: int | None = None  # N of /dev/nvidiaN; not always the index
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ class GpuProbe:
         self._init_t = 0.0
         self._lost = False
         self._pcie = PcieAge()
+        self._xids: dict[int, tuple[int, ...]] = {}
+        self._xids_before: dict[int, tuple[int, ...]] = {}
         self._off_told = False
 
     def read(self) -> GpuReading | None:
@@ -85,6 +88,9 @@ class GpuProbe:
 
     def _read_nvml(self) -> GpuReading:
         now = self._now()
+        if self._lost and now - self._init_t > REINIT_S:
+            self._lost = False
+            self._drop()
         if self._child is None:
             if now < self._retry_t:
                 return self._failing_reading()
@@ -117,7 +123,8 @@ class GpuProbe:
         if self._phase == "start":
             if child.receive(START_S) is None:
                 return self._give_up("the NVML child does not start")
-            self._ask("init")
+            child.send({"ask": "init"})
+            self._phase, self._asked_t = "init", self._now()
         if self._phase == "init":
             answer = child.receive(ANSWER_S)
             if answer is None:
@@ -128,25 +135,15 @@ class GpuProbe:
             self._init_t = self._now()
             self._phase = "gpus"
         now = self._now()
-        if self._lost and now - self._init_t > REINIT_S:
-            self._lost = False
-            self._ask("again", phase="init")
-            return self._converse()
         skip = [gpu for gpu, (until, _) in self._skip.items() if now < until]
         self._asked_t = now
-        child.send({"ask": "gpus", "skip": skip, "pcie": True})
+        child.send({"ask": "gpus", "skip": skip})
         answer = child.receive(ANSWER_S)
         if answer is None:
             return self._hung()
         if "error" in answer:
             return self._refused(answer)
         return self._good(answer["ok"])
-
-    def _ask(self, what: str, phase: str = "") -> None:
-        assert self._child is not None
-        self._child.send({"ask": what})
-        self._phase = phase or what
-        self._asked_t = self._now()
 
     def _good(self, answer: dict[str, Any]) -> GpuReading:
         self._failures = 0
@@ -157,6 +154,7 @@ class GpuProbe:
         root = Path(self._watched.settings.proc_root)
         for item in answer["gpus"]:
             gpu = gpu_from(item, self._known.get(item["index"]), lambda pid: name_of(root, pid), fresh_pcie)
+            gpu = self._with_xids(gpu, item.get("xids", ()))
             if item.get("skipped"):
                 gpu = self._skipped(gpu)
             elif gpu.index in self._skip:
@@ -169,9 +167,15 @@ class GpuProbe:
         self._known = {gpu.index: gpu for gpu in gpus}
         return GpuReading(gpus=tuple(gpus), driver=self._driver, source="NVML")
 
+    def _with_xids(self, gpu: Gpu, new: Sequence[int]) -> Gpu:
+        """Xids of this child, after those that earlier children saw."""
+        xids = (*self._xids_before.get(gpu.index, ()), *new)
+        self._xids[gpu.index] = xids
+        return replace(gpu, xids=xids)
+
     def _skipped(self, gpu: Gpu) -> Gpu:
         _, why = self._skip[gpu.index]
-        return Gpu(index=gpu.index, name=gpu.name, uuid=gpu.uuid, total_bytes=gpu.total_bytes, error=why)
+        return replace(gpu, error=why)
 
     def _init_is_late(self) -> GpuReading:
         """Reported after 2 s, but given 30 s: with persistence mode off a good init takes seconds."""
@@ -208,6 +212,7 @@ class GpuProbe:
         if self._child is not None and not self._child.kill():
             self._stuck.append(self._child)
         self._child = None
+        self._xids_before = dict(self._xids)
 
     def _fail(self, state: str, what: str, remedy: str) -> None:
         self._mark(state, what, remedy)

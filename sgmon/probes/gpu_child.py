@@ -3,8 +3,9 @@
 The only file that imports pynvml. It may hang in the driver or be killed at any moment: the parent
 (``sgmon.probes.gpu``) watches it. It ends when stdin ends and when its parent dies.
 
-Requests: {"ask": "init"}, {"ask": "gpus", "skip": [index...], "pcie": bool}. Answers: {"hello": 1} once,
-then {"ok": ...} or {"error": words, "code": NVML code}.
+Requests: {"ask": "init"}, {"ask": "gpus", "skip": [index...]}. Answers: {"hello": 1} once, then {"ok": ...} or
+{"error": words, "code": NVML code}. NVML sees GPUs that join or come back only after a new nvmlInit: for that the
+parent starts a new child.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import mmap
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
-_PCIE_EVERY_S = 10.0  # one PCIe call takes 20.6 ms on an H200 (driver 580.159)
+from sgmon.probes.gpu_background import PcieRates, Xids
+
 _NOT_SUPPORTED = 3
 
 #: bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h); bit 0 (idle) is no throttling
@@ -54,37 +55,25 @@ class Reader:
         self._nvml = nvml
         self._place = place
         self._unsupported: set[tuple[int, str]] = set()
-        self._pcie: dict[int, tuple[int, int]] = {}
-        self._pcie_round = 0
-        self._pcie_thread: threading.Thread | None = None
+        self._pcie: PcieRates | None = None
+        self._xids: Xids | None = None
 
     def init(self) -> dict[str, Any]:
-        """nvmlInit (again, if it was done before: only then NVML sees GPUs that came or left)."""
+        """nvmlInit."""
         self._place("nvmlInit")
         self._nvml.nvmlInit()
-        self._unsupported.clear()
         self._place("nvmlSystemGetDriverVersion")
         return {"driver": _text(self._nvml.nvmlSystemGetDriverVersion())}
 
-    def again(self) -> dict[str, Any]:
-        """Shut down and start again."""
-        self._place("nvmlShutdown")
-        try:
-            self._nvml.nvmlShutdown()
-        except self._nvml.NVMLError:
-            pass
-        return self.init()
-
-    def gpus(self, skip: frozenset[int], pcie: bool) -> dict[str, Any]:
+    def gpus(self, skip: frozenset[int]) -> dict[str, Any]:
         """One reading of every GPU."""
         self._place("nvmlDeviceGetCount")
         count = self._nvml.nvmlDeviceGetCount()
-        if pcie and self._pcie_thread is None and count:
-            self._pcie_thread = threading.Thread(target=self._read_pcie, name="pcie", daemon=True)
-            self._pcie_thread.start()
         gpus = [{"index": i, "skipped": True} if i in skip else self._gpu(i) for i in range(count)]
         self._place("")
-        return {"gpus": gpus, "pcie_round": self._pcie_round}
+        if self._pcie is None and count and not skip:  # only beside calls that came back
+            self._pcie, self._xids = PcieRates(self._nvml), Xids(self._nvml, count)
+        return {"gpus": gpus, "pcie_round": self._pcie.round if self._pcie else 0}
 
     def _gpu(self, index: int) -> dict[str, Any]:
         nvml = self._nvml
@@ -114,8 +103,10 @@ class Reader:
         get("processes", "nvmlDeviceGetComputeRunningProcesses", lambda: self._processes(handle))
         if get("mig", "nvmlDeviceGetMigMode", lambda: bool(nvml.nvmlDeviceGetMigMode(handle)[0])):
             gpu["slices"] = self._slices(handle, index)
-        if index in self._pcie:
-            gpu["pcie"] = self._pcie[index]
+        if self._pcie is not None:
+            gpu["pcie"] = self._pcie.rates.get(index)
+        if self._xids is not None:
+            gpu["xids"] = self._xids.seen.get(index, [])
         if get.lost:
             why, code = get.lost
             return {"index": index, "uuid": uuid, "name": gpu.get("name", ""), "error": why, "code": code}
@@ -198,30 +189,6 @@ class Reader:
                 self._unsupported.add((index, name))
             return None, words(err), err.value
 
-    def _read_pcie(self) -> None:
-        """PCIe rates of all GPUs, every 10 s, in a thread of its own: (receive, send) in bytes/s."""
-        nvml = self._nvml
-        pause = threading.Event()
-        while True:
-            try:
-                for index in range(nvml.nvmlDeviceGetCount()):
-                    self._pcie_gpu(index)
-            except nvml.NVMLError:
-                self._pcie = {}
-            self._pcie_round += 1
-            pause.wait(_PCIE_EVERY_S)
-
-    def _pcie_gpu(self, index: int) -> None:
-        nvml = self._nvml
-        try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            receive = nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_RX_BYTES)
-            send = nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_TX_BYTES)
-        except nvml.NVMLError:
-            self._pcie.pop(index, None)
-        else:
-            self._pcie[index] = (receive * 1024, send * 1024)  # NVML gives KB/s
-
 
 class _Getter:
     """Puts one value into ``target``, or the reason into target["missing"]. ``lost`` is set when the GPU is gone."""
@@ -296,10 +263,8 @@ def main() -> None:
         try:
             if request["ask"] == "init":
                 answer({"ok": reader.init()})
-            elif request["ask"] == "again":
-                answer({"ok": reader.again()})
             else:
-                answer({"ok": reader.gpus(frozenset(request.get("skip", ())), bool(request.get("pcie")))})
+                answer({"ok": reader.gpus(frozenset(request.get("skip", ())))})
         except pynvml.NVMLError as err:
             answer({"error": words(err), "code": err.value})
 

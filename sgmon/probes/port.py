@@ -116,6 +116,7 @@ class PortProbe:
 
     def _ask(self, reading: PortReading, args: ServerArgs) -> PortReading:
         host, secure = _probe_host(reading.host), args.ssl or self._tls
+        self._http()  # importing httpx is no part of the latency
         start = self._now()
         got = self._get(host, reading.port, secure)
         if got.answer == "reset" and not got.note and not secure and not self._tls_tried:

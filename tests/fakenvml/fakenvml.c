@@ -21,7 +21,7 @@
 #define API __attribute__((visibility("default")))
 
 enum { OK, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7,
-       DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25 };
+       DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25 };
 
 enum { MAX_GPUS = 32, MAX_DEVS = 64, MAX_PROCS = 512, MAX_RULES = 128, MAX_POINTS = 32, MIG_PER_GPU = 7 };
 #define MIB 1048576ULL
@@ -163,6 +163,9 @@ static void parse_line(char *l)
         p->mib = !strcmp(b, "NA") ? -1 : !strcmp(b, "auto") ? -2 : atof(b);
         p->type = n == 4 ? *c : 'C';
         S.nprocs += S.nprocs < MAX_PROCS - 1;
+    } else if (sscanf(l, " xid %d %lf", &n, &v) == 2) {
+        if (n >= 0 && n < S.count && S.nrules < MAX_RULES)
+            S.rules[S.nrules++] = (struct rule){.kind = 'x', .gpu = n, .value = v};
     } else if (sscanf(l, " %79s %79s %79s %lf %lf %lf", a, b, c, &v, &x, &y) >= 4 &&
                (!strcmp(a, "fail") || !strcmp(a, "delay") || !strcmp(a, "dstate") || !strcmp(a, "crash"))) {
         struct rule *r = &S.rules[S.nrules < MAX_RULES - 1 ? S.nrules++ : S.nrules];
@@ -427,6 +430,35 @@ API int nvmlDeviceGetFieldValues(handle_t h, int n, struct field *f)
     for (int i = 0; i < n; i++)
         f[i].rc = NOT_SUPPORTED;
     return OK;
+}
+
+/* ---- events: `xid GPU NUMBER` tells an Xid once ------------------------------------------------- */
+
+struct event { handle_t device; u64 type, data; u32 gi, ci; };
+API int nvmlEventSetCreate(void **set) { SYSTEM(); static int one; *set = &one; return OK; }
+API int nvmlDeviceRegisterEvents(handle_t h, u64 types, void *set) { ENTER(h); (void)types, (void)set; return OK; }
+API int nvmlEventSetWait_v2(void *set, struct event *e, u32 timeout_ms)
+{
+    static int told;
+    (void)set;
+    SYSTEM();
+    for (u32 waited = 0; waited < timeout_ms; waited += 20) {
+        int due = -1;
+        pthread_mutex_lock(&lock);
+        load();
+        for (int i = told; i < S.nrules && due < 0; i++)
+            if (S.rules[i].kind == 'x')
+                due = i;
+        if (due >= 0) {
+            told = due + 1;
+            *e = (struct event){&S.devs[S.rules[due].gpu], 8, (u64)S.rules[due].value, NA32, NA32};
+        }
+        pthread_mutex_unlock(&lock);
+        if (due >= 0)
+            return OK;
+        hold(0.02, 0);
+    }
+    return TIMEOUT;
 }
 
 /* ---- processes ---------------------------------------------------------------------------- */

@@ -251,6 +251,48 @@ def test_child_dies_with_its_parent_even_in_a_hung_call(nvml):
     assert ended
 
 
+def read_until(probe, done):
+    """Reads until ``done(gpus)``: the background threads of the child have no other sign."""
+    for _ in range(1000):
+        gpus = probe.read().gpus
+        if done(gpus):
+            return gpus
+        select.select([], [], [], 0.01)
+    raise AssertionError("never came")
+
+
+def test_pcie_rates_come_from_a_thread_and_rarely(nvml, probe, clock, tmp_path, monkeypatch):
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("FAKE_NVML_TRACE", str(trace))
+    nvml.write("count 2", "gpu 1 pcie_rx 2000", "gpu 1 pcie_tx 1000", "delay nvmlDeviceGetPcieThroughput * 0.02")
+    gpus = read_until(probe, lambda gpus: gpus[1].pcie_rx_bytes_s is not None)
+    assert (gpus[1].pcie_rx_bytes_s, gpus[1].pcie_tx_bytes_s) == (2000 * 1024, 1000 * 1024)
+    for _ in range(20):
+        probe.read()
+    assert trace.read_text().count("nvmlDeviceGetPcieThroughput") == 4
+    clock.shift_s += 26  # the thread made no new round: it hangs
+    assert probe.read().gpus[1].pcie_rx_bytes_s is None
+
+
+def test_hanging_pcie_call_hides_nothing(nvml, probe):
+    nvml.write("count 1", "delay nvmlDeviceGetPcieThroughput * 60")
+    for _ in range(3):
+        gpu = probe.read().gpus[0]
+    assert (gpu.error, gpu.pcie_rx_bytes_s) == ("", None)
+    assert gpu.used_bytes is not None
+
+
+def test_xids_are_kept_over_children(nvml, probe, clock):
+    nvml.write("count 3", "xid 2 79", "xid 2 45")
+    gpus = read_until(probe, lambda gpus: len(gpus[2].xids) == 2)
+    assert [gpu.xids for gpu in gpus] == [(), (), (79, 45)]
+    nvml.write("count 3", "crash nvmlDeviceGetName 0 11")
+    assert probe.read().state == "died"
+    nvml.write("count 3")
+    clock.shift_s += 1.1
+    assert probe.read().gpus[2].xids == (79, 45)
+
+
 def test_switched_off_says_so_once(watch):
     probe = GpuProbe(watch(gpu=False))
     assert probe.read().state == "off"
