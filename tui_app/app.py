@@ -57,7 +57,7 @@ class SgmonApp(App[int]):
         self.settings = settings or Settings()
         self.ascii_only = self.settings.ascii
         self.latest = engine.snapshot
-        self.watchdog = Watchdog()
+        self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
         self.register_theme(SGMON_DARK)
         wanted = self.settings.theme
@@ -65,6 +65,7 @@ class SgmonApp(App[int]):
 
     def run(self, *args: Any, **options: Any) -> int | None:
         """As usual, and SIGTERM and SIGHUP restore the terminal."""
+        self.watchdog = Watchdog()
         with stop_signals(self.request_stop):
             try:
                 return super().run(*args, **options)
@@ -98,13 +99,17 @@ class SgmonApp(App[int]):
 
     def request_stop(self, return_code: int) -> None:
         """From a signal handler: ask the loop to end, and make sure that it does."""
-        self.watchdog.arm(return_code)
+        self._arm(return_code)
         if self._running_loop is not None:
             self._running_loop.call_soon_threadsafe(lambda: self.exit(return_code=return_code))
 
     async def action_quit(self) -> None:
-        self.watchdog.arm(0)
+        self._arm(0)
         self.exit(0)
+
+    def _arm(self, return_code: int) -> None:
+        if self.watchdog is not None:
+            self.watchdog.arm(return_code)
 
     # screens that are not first on stage are imported when asked for
 

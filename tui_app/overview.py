@@ -53,7 +53,7 @@ class Overview(Screen[None]):
         Binding("tab", "next_panel(1)", "next panel", id="overview.next"),
         Binding("shift+tab", "next_panel(-1)", "panel before", id="overview.previous"),
         Binding("z", "zoom", "zoom the panel, or back", id="overview.zoom"),
-        Binding("space,p", "freeze", "freeze the view, or go on (watching goes on)", id="overview.freeze"),
+        Binding("space,p", "freeze", "freeze the view; watching goes on", id="overview.freeze"),
         Binding("v", "why", "why: all evidence, all next steps, history", id="overview.why"),
         Binding("d,b", "dump", "stack of the selected worker", id="overview.dump"),
         Binding("D", "dump_all", "stacks of all ranks, merged, 3 samples", id="overview.dump_all"),
@@ -62,7 +62,8 @@ class Overview(Screen[None]):
         Binding("s", "servers", "pick another server", id="overview.servers"),
         Binding("c", "copy", "copy the verdict and the next command", id="overview.copy"),
         Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
-        Binding("q,escape", "back", "back, then quit", id="overview.back"),
+        Binding("q", "back(True)", "back, then quit", id="overview.quit"),
+        Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
     ]
 
     def __init__(self, log_text: LogText) -> None:
@@ -191,12 +192,12 @@ class Overview(Screen[None]):
     def action_only_odd(self) -> None:
         self.worker_panel.toggle_only_odd()
 
-    def action_back(self) -> None:
+    def action_back(self, may_quit: bool) -> None:
         if self.zoomed:
             self.action_zoom()
         elif self.frozen is not None:
             self.action_freeze()
-        else:
+        elif may_quit:
             self.app.run_worker(self.sgmon.action_quit())
 
     # other screens

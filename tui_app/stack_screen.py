@@ -109,7 +109,7 @@ class StackScreen(LinesScreen):
             return rows
         good = [dump for dump in dumps if not dump.error]
         if good:
-            rows += class_lines(_classes(good))
+            rows += class_lines(_classes(good), width)
         failed = [dump for dump in newest if dump.error]
         for dump in failed[:1] if len({d.error for d in failed}) == 1 else failed:
             rows += dump_lines(dump, snapshot.t, self.options)

@@ -135,14 +135,25 @@ def _row(gpu: Gpu, used: tuple[float | None, ...], util: tuple[float | None, ...
 
 
 def fold(rows: Sequence[GpuRow]) -> list[GpuRow]:
-    """GPUs that look the same become one row: same memory within 2 %, both idle or both busy, no error."""
-    groups: dict[tuple[object, ...], list[GpuRow]] = {}
+    """GPUs that look the same become one row: memory within 3 %, both idle or both busy, no error."""
+    groups: list[list[GpuRow]] = []
     for row in rows:
-        share = row.share
-        busy = None if row.util is None else row.util >= 5
-        key = (None if share is None else round(share * 50), busy, row.error, row.notes, row.odd, bool(row.ranks))
-        groups.setdefault(key, []).append(row)
-    return [_fold(group) for group in groups.values()]
+        home = next((group for group in groups if _alike(group[0], row)), None)
+        if home is None:
+            groups.append([row])
+        else:
+            home.append(row)
+    return [_fold(group) for group in groups]
+
+
+def _alike(one: GpuRow, other: GpuRow) -> bool:
+    if (one.error, one.notes, one.odd, bool(one.ranks)) != (other.error, other.notes, other.odd, bool(other.ranks)):
+        return False
+    if (one.util is None, (one.util or 0) >= 5) != (other.util is None, (other.util or 0) >= 5):
+        return False
+    if one.share is None or other.share is None:
+        return one.share is other.share
+    return abs(one.share - other.share) < 0.03
 
 
 def _fold(group: list[GpuRow]) -> GpuRow:
@@ -200,17 +211,18 @@ class _Widths(NamedTuple):
 
     def share_out(self, width: int) -> _Widths:
         """What is left after the numbers goes to the bar first, then to one and two histories."""
-        left = width - (1 + self.index + 1 + self.rank + 1) - 12 - 5  # memory, util
-        power = left >= 6 + 6
+        left = width - (1 + self.index + 1 + self.rank + 1) - 12 - 6  # memory, util
+        power = left >= 6 + 7
         left -= 6 if power else 0
-        temperature = left >= 4 + 8
+        temperature = left >= 4 + 24
         left -= 4 if temperature else 0
-        length = max(0, min(12 if left < 40 else 20, left - 1))
-        left -= length + 1
-        history = min(SLOTS, left - 1) if left >= 9 else 0
+        if left < 20:
+            return self._replace(bar=max(0, left - 1), power=power, temperature=temperature)
+        length = 8 if left < 26 else (12 if left < 60 else 20)
+        history = min(SLOTS, left - length - 2)
         second = 0
-        if history >= 26:
-            history = second = min(SLOTS, (left - 2) // 2)
+        if history >= 30:
+            history = second = min(SLOTS, (left - length - 3) // 2)
         return self._replace(bar=length, history=history, second=second, power=power, temperature=temperature)
 
 
@@ -232,16 +244,16 @@ def _line(row: GpuRow, rank: str, widths: _Widths, width: int) -> Line:
     if row.error:
         return (*spans, (row.error, "bad"))
     spans += [*bar(row.share, widths.bar), (" ", "")] if widths.bar else []
-    spans.append(cell(_memory(row), 11, "strong", "right"))
+    spans.append(cell(_memory(row), 12, "strong", "right"))
     spans.append(cell(percent(row.util), 6, _util_style(row.util), "right"))
     if widths.power:
         spans.append(cell("?" if row.power is None else f"{row.power:.0f}W", 6, "dim", "right"))
     if widths.temperature:
         spans.append(cell("?" if row.temperature is None else f"{row.temperature}C", 4, "dim", "right"))
     if widths.history:
-        spans += [(" ", ""), *strip(row.used_history, widths.history, float(row.total or 1))]
+        spans += [(" ", ""), *strip(row.used_history, widths.history, float(row.total or 1), "dim")]
     if widths.second:
-        spans += [(" ", ""), *strip(row.util_history, widths.second, 100.0, "ok")]
+        spans += [(" ", ""), *strip(row.util_history, widths.second, 100.0, "dim")]
     if row.notes:
         spans.append((f" {row.notes}", "warn"))
     return tuple(spans)
@@ -249,16 +261,16 @@ def _line(row: GpuRow, rank: str, widths: _Widths, width: int) -> Line:
 
 def _header(widths: _Widths) -> Line:
     spans = [cell("", 1 + widths.index + 1 + widths.rank + 1 + widths.bar + 1)]
-    spans += [cell("GiB", 11, "dim", "right"), cell("util", 6, "dim", "right")]
+    spans += [cell("GiB", 12, "dim", "right"), cell("util", 6, "dim", "right")]
     spans += [cell("", 6 if widths.power else 0), cell("", 4 if widths.temperature else 0)]
-    spans.append(cell(f" memory, {widths.history * SLOT_S:.0f}s", widths.history + 1, "dim"))
+    spans.append(cell(f" mem {widths.history * SLOT_S:.0f}s", widths.history + 1, "dim"))
     if widths.second:
-        spans.append(cell(f" util, {widths.second * SLOT_S:.0f}s", widths.second + 1, "dim"))
+        spans.append(cell(f" util {widths.second * SLOT_S:.0f}s", widths.second + 1, "dim"))
     return tuple(spans)
 
 
 def _memory(row: GpuRow) -> str:
-    return f"{gib(row.used)}/{gib(row.total, 0)}"
+    return f"{gib(row.used)}/{gib(row.total)}"
 
 
 def _util_style(util: int | None) -> str:

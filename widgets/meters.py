@@ -21,7 +21,7 @@ def bar(fraction: float | None, width: int, style: str = "info") -> Line:
         full = 1
     if share < 1 and full == width:
         full = width - 1
-    return (("█" * full, style), ("░" * (width - full), "track"))
+    return (("■" * full, style), ("·" * (width - full), "track"))
 
 
 def strip(values: Sequence[float | None], width: int, top: float, style: str = "info") -> Line:

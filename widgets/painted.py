@@ -110,8 +110,18 @@ class Painted(Widget):
         style = Style.null()
         for part in name.split("+"):
             if part:
-                style += self.get_component_rich_style(f"line--{part}", partial=True)
+                style += self._component_style(part)
         return style
+
+    def _component_style(self, name: str) -> Style:
+        styles = self.get_component_styles(f"line--{name}")
+        style = self.get_component_rich_style(f"line--{name}", partial=True)
+        if not styles.has_rule("color") or styles.color.a >= 1:
+            return style
+        background = self.background_colors[1]
+        if styles.color.ansi is not None or background.ansi is not None:  # no blending in the terminal's own colours
+            return style + Style(dim=True)
+        return style + Style(color=(background + styles.color).rich_color)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -106,6 +106,8 @@ class Panel(Painted, Generic[View], can_focus=True):
         """Title and the visible rows."""
         room = max(0, self.size.height - 1)
         rows = list(self.paint(view, self.size.width, room))
+        if self._late:  # old values look old
+            rows = [tuple((text, "dim") for text, _ in row) for row in rows]
         fixed, rows = rows[: self.fixed_rows], rows[self.fixed_rows :]
         room = max(0, room - len(fixed))
         self.top = max(0, min(self.top, len(rows) - room))
@@ -174,11 +176,20 @@ class Panel(Painted, Generic[View], can_focus=True):
         self._painted = ()
         self.update_view()
 
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.action_move(1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.action_move(-1)
+
     def on_show(self, event: events.Show) -> None:
         self.update_view()
 
-    def on_focus(self, event: events.Focus) -> None:
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
         self.update_view()
 
     def on_blur(self, event: events.Blur) -> None:
-        self.update_view()
+        """For subclasses; the base repaints by ``watch_has_focus``."""

@@ -15,10 +15,10 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("weights", "weights", "wght"),
     ("kv_cache", "kv", "kv"),
     ("graphs", "graphs", "grph"),
-    ("draft_dist_init", "d.dist", "ddst"),
-    ("draft_weights", "d.wght", "dwgt"),
+    ("draft_dist_init", "d.dist", "d.di"),
+    ("draft_weights", "d.weights", "d.we"),
     ("draft_kv_cache", "d.kv", "d.kv"),
-    ("draft_graphs", "d.grph", "dgrf"),
+    ("draft_graphs", "d.graphs", "d.gr"),
     ("scheduler_ready", "sched", "schd"),
     ("disagg", "disagg", "disg"),
     ("http", "http", "http"),
@@ -31,14 +31,14 @@ _OPTIONAL = {"draft_dist_init", "draft_weights", "draft_kv_cache", "draft_graphs
 #: these belong to the launcher, not to a rank
 MAIN_PHASES = ("http", "warmup", "ready")
 
-DONE, NOW, NOT_YET, NOT_OURS = "done", "now", "not yet", "not ours"
+DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
 
 
 class RankRow(NamedTuple):
     """One row of the matrix: a group of ranks in the same place."""
 
     ranks: tuple[str, ...]
-    cells: tuple[str, ...]  # one of DONE, NOW, NOT_YET, NOT_OURS per column
+    cells: tuple[str, ...]  # one of DONE, NOW, NEXT, NOT_YET, NOT_OURS per column
     last: str  # last milestone, or words
     for_s: int | None  # since that milestone
     odd: bool = False
@@ -125,6 +125,8 @@ def _row(
             cells.append(DONE)
         elif index == at:
             cells.append(NOW)
+        elif index == at + 1 and ended:
+            cells.append(NEXT)
         else:
             cells.append(NOT_YET)
     return RankRow((rank,), tuple(cells), words, for_s, odd, kind)
@@ -141,12 +143,16 @@ def _main_row(snapshot: Snapshot, columns: tuple[str, ...], main_phase: str) -> 
             cells.append(DONE)
         else:
             cells.append(NOW if MAIN_PHASES.index(name) == at else NOT_YET)
-    if ready:
+    process = launcher_of(snapshot.procs.processes)
+    if process is not None and (process.gone or process.state == "Z"):
+        words = "has ended"
+    elif ready:
         words = "serves"
     elif at >= 0:
         words = "its own phases now"
     else:
-        words = "waits for the ranks (normal)"
+        usual = snapshot.verdict.state in ("progressing", "slow", "waiting-by-design")
+        words = "waits for the ranks" + (" (normal)" if usual else "")
     return RankRow(("launcher",), tuple(cells), words, None, False, "main")
 
 
@@ -175,6 +181,8 @@ def _place(columns: Iterable[str], phase: str) -> int:
 
 
 def _has_ended(milestones: tuple[Milestone, ...], last: RankProgress) -> bool:
+    if last.milestone.endswith("_end"):
+        return True
     for milestone in reversed(milestones):
         if milestone.rank == last.rank and milestone.name == last.milestone:
             return milestone.event == "end"

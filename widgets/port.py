@@ -118,7 +118,7 @@ def owner_lines(reading: PortReading) -> list[Line]:
         who = f"pid {listener.pid} {name}" if listener.pid is not None else "a process we may not see"
         queue = f", {listener.accept_queue} waiting" if listener.accept_queue else ""
         if listener.ours:
-            rows.append(((" listens: ", "dim"), (f"{who} (this server){queue}", "")))
+            rows.append(((" listens: ", "dim"), (f"{who}, ours{queue}", "")))
         elif listener.ours is False:
             rows.append(((" listens: ", "dim"), (f"ANOTHER PROCESS: {who}{queue}", "bad")))
         else:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sgmon.model import Frame, StackClass, StackDump, Thread
 from sgmon.text import clean
 from sgmon.units import age, duration, plural, rank_list
-from widgets.line import Line, cell, cell_len
+from widgets.line import Line, cell, cell_len, wrap
 from widgets.phases import natural_key
 
 _FUNCTION_WIDTH = 44
@@ -58,25 +58,63 @@ def own_classes(dumps: Sequence[StackDump]) -> tuple[StackClass, ...]:
     )
 
 
-def class_lines(classes: Sequence[StackClass]) -> list[Line]:
-    """Merged view: who stands where. The odd ones come first."""
+def class_lines(classes: Sequence[StackClass], width: int) -> list[Line]:
+    """Merged view: first who stands where, the odd ones on top; then their frames, common outer ones once."""
+    ordered = sorted(classes, key=lambda c: (not c.odd, len(c.ranks)))
+    several = len(ordered) > 1
     rows: list[Line] = []
-    several = len(classes) > 1
-    for item in sorted(classes, key=lambda c: (not c.odd, len(c.ranks))):
-        who = clean(rank_list(item.ranks), 60)
-        count = plural(len(item.ranks), "rank")
-        badge = (" ! DIFFERS ", "badge-warn") if item.odd and several else ("", "")
-        moving = ("  moves between samples", "ok") if item.moving else ("", "")
-        place = innermost_own(item.frames)
-        head: Line = ((f" {who} ", "odd" if item.odd and several else "strong"), badge, (f" {count}", "dim"))
-        if place is not None:
-            head = (*head, ("  in ", "dim"), (clean(place.function, 60), "accent"))
-        rows.append((*head, moving))
-        if item.note:
-            rows.append(((f"   {clean(item.note, 200)}", "info"),))
-        rows += frame_lines(item.frames)
+    if several:
+        rows += [line for item in ordered for line in summary_lines(item, width)]
+        rows.append(())
+    outer = common_outer([item.frames for item in ordered]) if several else 0
+    for item in ordered:
+        rows.append(_class_head(item, several))
+        if not several:
+            rows += _note_lines(item, width)
+        rows += frame_lines(item.frames[: len(item.frames) - outer])
+        if outer:
+            rows.append((("  ", ""), ("│", "rule"), (f" + {outer} outer frames, the same for all", "dim")))
         rows.append(())
     return rows
+
+
+def summary_lines(item: StackClass, width: int) -> list[Line]:
+    """ "! TP3  1 rank  in safetensors_weights_iterator"."""
+    mark = ("!" if item.odd else " ", "odd")
+    place = innermost_own(item.frames)
+    words = clean(place.function, 60) if place is not None else "no SGLang frame"
+    line: Line = (
+        mark,
+        cell(clean(rank_list(item.ranks), 40), 16, "odd" if item.odd else "strong"),
+        cell(plural(len(item.ranks), "rank"), 9, "dim"),
+        ("in ", "dim"),
+        (words, "accent"),
+        ("  moves between samples" if item.moving else "", "ok"),
+    )
+    note = clean(item.note, 300)
+    return wrap((*line, (f"  {note}" if note else "", "dim")), width, indent=26)
+
+
+def common_outer(stacks: Sequence[Sequence[Frame]]) -> int:
+    """How many outer frames all stacks share, when there are enough to be worth one row."""
+    count = 0
+    for level in zip(*(reversed(stack) for stack in stacks), strict=False):
+        if any(frame != level[0] for frame in level):
+            break
+        count += 1
+    count = min(count, min((len(stack) for stack in stacks), default=0) - 1)
+    return count if count >= 3 else 0
+
+
+def _class_head(item: StackClass, several: bool) -> Line:
+    who = clean(rank_list(item.ranks), 60)
+    badge = (" ! DIFFERS ", "badge-warn") if item.odd and several else ("", "")
+    count = f"  {plural(len(item.ranks), 'rank')}"
+    return ((f" {who} ", "odd" if item.odd and several else "strong"), badge, (count, "dim"))
+
+
+def _note_lines(item: StackClass, width: int) -> list[Line]:
+    return wrap(((f"   {clean(item.note, 300)}", "info"),), width, indent=3) if item.note else []
 
 
 def innermost_own(stack: Sequence[Frame]) -> Frame | None:
@@ -112,7 +150,7 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
     """One process: main thread first, others folded to their names."""
     who = clean(item.rank or item.role, 24)
     facts = [f"pid {item.pid}", f"taken {age(now - item.t)} ago"]
-    facts += [f"in {duration(item.took_s)}"] if item.took_s is not None else []
+    facts += [f"in {_short(item.took_s)}"] if item.took_s is not None else []
     facts += [f"Python {clean(item.python, 16)}"] if item.python else []
     facts += ["native"] if item.native else []
     rows: list[Line] = [((f" {who} ", "strong"), (" · ".join(facts), "dim"))]
@@ -146,3 +184,7 @@ def thread_lines(thread: Thread, name: str) -> list[Line]:
 def command_line(item: StackDump) -> Line:
     """What was run, to repeat by hand."""
     return (("   $ ", "dim"), (clean(item.command, 300), "dim")) if item.command else ()
+
+
+def _short(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else duration(seconds)

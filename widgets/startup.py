@@ -11,10 +11,10 @@ from sgmon.units import age, rank_list
 from widgets.line import Line, cell, cell_len
 from widgets.meters import bar
 from widgets.panel import Panel
-from widgets.phases import COLUMNS, DONE, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
+from widgets.phases import COLUMNS, DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
 
 _NAMES = {name: (long, short) for name, long, short in COLUMNS}
-_MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NOT_OURS: (" ", "")}
+_MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", "")}
 _BAR_NAMES = {"weights_progress": "weight shards", "graph_progress": "graph batches"}
 
 
@@ -112,22 +112,31 @@ def _bar_time(item: Bar) -> float:
 
 def paint(view: StartupView, width: int, height: int) -> list[Line]:
     """Column names, one row per group, the bar, the times; what does not fit goes in that order from the end."""
-    label_width = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
-    column_width = max(5, min(9, (width - label_width - 24) // max(1, len(view.columns))))
-    if label_width + column_width * len(view.columns) > width:
-        column_width = max(4, (width - label_width) // max(1, len(view.columns)))
-    body = [_row_line(row, label_width, column_width, width) for row in view.rows]
+    label = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
+    names, widths = _plan(view.columns, width - label)
+    body = [_row_line(row, label, widths, width) for row in view.rows]
     bars = [_bar_line(item, width) for item in view.bars]
-    took = _took_line(view, label_width, column_width)
-    rows = [_head_line(view, label_width, column_width), *body]
-    if len(rows) > height and view.rows and view.rows[-1].kind == "main" and len(view.rows) > 1:
+    took = _took_line(view, label, widths)
+    head: Line = (cell("", label), *(cell(n, w, "dim") for n, w in zip(names, widths, strict=True)))
+    rows = [head, *body]
+    if len(rows) > height and len(view.rows) > 1 and view.rows[-1].kind == "main":
         rows.pop()
-    room = height - len(rows)
-    if bars and room > 0:
-        rows += bars[: 1 if room < 3 else 2]
-    if took and height - len(rows) > 0:
+    if bars and height > len(rows):
+        rows += bars[: 1 if height - len(rows) < 3 else 2]
+    if took and height > len(rows):
         rows.insert(1 + len(body), took)
     return rows
+
+
+def _plan(columns: Sequence[str], room: int) -> tuple[list[str], list[int]]:
+    """Column names and widths: long names where they fit, else short ones; spare cells go to all alike."""
+    for index, least in ((0, 5), (1, 4)):
+        names = [_NAMES[name][index] for name in columns]
+        widths = [max(least, cell_len(name) + 1) for name in names]
+        if sum(widths) <= room or index:
+            break
+    spare = min(3, max(0, room - sum(widths) - 24) // max(1, len(widths)))
+    return names, [w + spare for w in widths]
 
 
 def _label(row: RankRow) -> str:
@@ -136,46 +145,34 @@ def _label(row: RankRow) -> str:
     return clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
 
 
-def _head_line(view: StartupView, label_width: int, column_width: int) -> Line:
-    spans = [cell("", label_width)]
-    for name in view.columns:
-        long, short = _NAMES[name]
-        spans.append(cell(long if len(long) < column_width else short, column_width, "dim"))
-    return tuple(spans)
-
-
-def _row_line(row: RankRow, label_width: int, column_width: int, width: int) -> Line:
+def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int) -> Line:
     mark = "!" if row.odd else " "
     label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "strong")
     spans = [cell(mark + _label(row), label_width, label_style)]
-    for state in row.cells:
+    for state, cells in zip(row.cells, widths, strict=True):
         glyph, style = _MARKS.get(state, ("·", "dim"))
-        if state == NOW:
-            style = "odd" if row.odd else style
-            text = glyph if column_width < 6 or row.for_s is None else f"{glyph}{age(row.for_s)}"
-            spans.append(cell(text if cell_len(text) <= column_width else glyph, column_width, style))
-        else:
-            spans.append(cell(glyph, column_width, style))
-    line: Line = tuple(spans)
+        spans.append(cell(glyph, cells, "odd" if row.odd and state in (NOW, NEXT) else style))
     words = row.last.replace("_", " ")
-    if row.kind == "main":
-        return _with_words(line, words, "dim", width, label_width)
+    words += f" {age(row.for_s)} ago" if row.for_s is not None else ""
     style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")
-    ago = f" {age(row.for_s)} ago" if row.for_s is not None else ""
-    return _with_words(line, words + ago, style, width, label_width, odd=row.odd)
+    return _with_words(tuple(spans), words, style, width)
 
 
-def _with_words(line: Line, words: str, style: str, width: int, label_width: int, odd: bool = False) -> Line:
-    """Words at the end of the row, or over the cells that are not ours, or nowhere."""
-    room = width - sum(cell_len(text) for text, _ in line)
-    if room >= 12:
-        return (*line, cell((" differs: " if odd else " ") + words, room, style))
-    blank = 1
-    while blank < len(line) and not line[blank][0].strip():
-        blank += 1
-    over = sum(cell_len(text) for text, _ in line[1:blank])
-    if over >= cell_len(words) + 1:
-        return (line[0], cell(words, over, style), *line[blank:])
+def _with_words(line: Line, words: str, style: str, width: int) -> Line:
+    """Words over the first cells that are not this row's own (and what is free at the end), where they fit best."""
+    spare = width - sum(cell_len(text) for text, _ in line)
+    tail = len(line)
+    while tail > 1 and not line[tail - 1][0].strip():
+        tail -= 1
+    behind = spare + sum(cell_len(text) for text, _ in line[tail:])
+    lead = 1
+    while lead < len(line) and not line[lead][0].strip():
+        lead += 1
+    before = sum(cell_len(text) for text, _ in line[1:lead])
+    if before > cell_len(words):
+        return (line[0], cell(words, before, style), *line[lead:])
+    if behind >= 10:
+        return (*line[:tail], cell(words, behind, style))
     return line
 
 
@@ -195,12 +192,12 @@ def _bar_line(item: BarView, width: int) -> Line:
     return ((name, ""), *bar(share, length, style), (numbers, "strong"), (tail[len(numbers) :], "dim"))
 
 
-def _took_line(view: StartupView, label_width: int, column_width: int) -> Line:
-    if not view.took or column_width < 5:
+def _took_line(view: StartupView, label_width: int, widths: Sequence[int]) -> Line:
+    if not view.took:
         return ()
     times = dict(view.took)
     spans = [cell(" took", label_width, "dim")]
-    for name in view.columns:
+    for name, cells in zip(view.columns, widths, strict=True):
         text = age(times[name]) if name in times else ""
-        spans.append(cell(text if cell_len(text) < column_width else "", column_width, "dim"))
+        spans.append(cell(text if cell_len(text) < cells else "", cells, "dim"))
     return tuple(spans)

@@ -66,7 +66,7 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
     return VerdictView(
         verdict=verdict,
         for_s=max(0, int(snapshot.t - verdict.since_t)),
-        history=snapshot.verdicts[-6:],
+        history=snapshot.verdicts[-12:],
         now=int(snapshot.t) if len(snapshot.verdicts) > 1 else 0,
         servers=len(snapshot.candidates),
         note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
@@ -166,7 +166,7 @@ def next_rows(steps: Sequence[NextStep], width: int, room: int) -> list[Line]:
 def history_row(view: VerdictView, width: int) -> Line:
     """The last changes of the verdict, oldest first: "12m03s ago WAITING → 3m12s ago SUSPECT → ..."."""
     items: list[Line] = []
-    for change in view.history:
+    for change in _turns(view.history):
         face = face_of(change.state)
         items.append(
             ((f"{face.glyph} {face.word.lower()}", face.text_style), (f" {age(view.now - change.t)} ago", "dim"))
@@ -179,3 +179,12 @@ def history_row(view: VerdictView, width: int) -> Line:
             return crop(line, width)
         items.pop(0)
     return ()
+
+
+def _turns(history: Sequence[VerdictChange]) -> list[VerdictChange]:
+    """Changes of the state; a new headline in the same state is no turn."""
+    turns: list[VerdictChange] = []
+    for change in history:
+        if not turns or turns[-1].state != change.state:
+            turns.append(change)
+    return turns

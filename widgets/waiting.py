@@ -34,7 +34,8 @@ class WaitingPanel(Panel[WaitingView], can_focus=False):
         return select(snapshot)
 
     def paint(self, view: WaitingView, width: int, height: int) -> Sequence[Line]:
-        return paint(view, width)
+        rows = paint(view, width)
+        return rows if len(rows) <= height else [row for row in rows if row]
 
 
 def select(snapshot: Snapshot) -> WaitingView:

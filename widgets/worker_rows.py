@@ -15,6 +15,7 @@ _RANK_ROLES = ("scheduler", "importing")
 _HELPER_ROLES = ("resource_tracker", "compiler", "other")
 _ROLE_ORDER = {"launcher": 0, "dp_controller": 1, "scheduler": 2, "importing": 2, "tokenizer": 3, "detokenizer": 4}
 _FRESH_S = 10
+_LIVELY = ("run", "sleep", "disk", "importing")
 
 
 class WorkerRow(NamedTuple):
@@ -49,9 +50,10 @@ class WorkerRow(NamedTuple):
 
     @property
     def fold_key(self) -> tuple[object, ...]:
-        """Rows with the same key may be shown as one."""
+        """Rows with the same key may be shown as one. The state of the moment is no difference while a rank works."""
         kind = "rank" if self.is_rank else self.label
-        return (kind, self.role, self.state, self.sits, self.odd, self.same_log, bool(self.compilers), self.life)
+        moment = ("works",) if self.life_style == "ok" and self.state in _LIVELY else (self.state, self.sits)
+        return (kind, self.role, moment, self.odd, self.same_log, bool(self.compilers), self.life)
 
 
 def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
@@ -76,7 +78,7 @@ def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str])
         state = "importing" if state in ("run", "sleep", "disk") else state
     rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
     known = [part for part in rss_parts if part is not None]
-    fresh = life_s is not None and life_s <= _FRESH_S and bool(life)
+    fresh = life_s is not None and life_s <= _FRESH_S and life not in ("", "cpu")
     return WorkerRow(
         pids=(process.pid,),
         label=clean(label, 24),
@@ -152,6 +154,8 @@ def _fold(group: list[WorkerRow]) -> WorkerRow:
         pids=tuple(pid for row in group for pid in row.pids),
         label=clean(rank_list(ranks), 24) or first.label,
         ranks=ranks,
+        state="+".join(sorted({row.state for row in group}, reverse=True)),
+        sits=first.sits if len({row.sits for row in group}) == 1 else "various, z shows them",
         cpu=_most(row.cpu for row in group),
         rss=_most_int(row.rss for row in group),
         read=_sum(row.read for row in group),

@@ -171,8 +171,8 @@ def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
     """Columns by importance: who, state, CPU, last sign, what it sits in; then memory, reads, shards."""
     label = min(20, max([8, *(cell_len(row.label) for row in rows)]) + 1)
     pid = max([4, *(cell_len(_pid(row)) for row in rows)]) + 1
-    left = width - 1 - label - pid - 10 - 6 - 18
-    rss = 10 if left >= 10 + 16 else 0
+    left = width - 2 - label - pid - 10 - 6 - 18
+    rss = 10 if left >= 10 + 20 else 0
     read = 11 if left - rss >= 11 + 20 else 0
     shards = 9 if left - rss - read >= 9 + 24 else 0
     return Layout(label, pid, 10, 6, rss, read, 18, shards, max(0, left - rss - read - shards))
@@ -181,7 +181,7 @@ def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
 def header_line(layout: Layout) -> Line:
     """Column names."""
     return (
-        (" ", ""),
+        ("  ", ""),
         cell("rank", layout.label, "dim"),
         cell("pid", layout.pid, "dim"),
         cell("state", layout.state, "dim"),
@@ -198,6 +198,7 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
     """One process, or several that look the same."""
     label_style = "odd" if row.odd else ("strong" if row.is_rank else "")
     line: Line = (
+        (" ", ""),
         ("!" if row.odd else " ", "odd"),
         cell(row.label, layout.label, label_style),
         cell(_pid(row), layout.pid, "dim"),
@@ -214,8 +215,17 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         cell("" if row.shards is None else f"{row.shards} ", layout.shards, "dim", "right"),
     )
     notes = f"compiles: {row.compilers}  " if row.compilers else ""
-    line = (*line, cell(notes + row.sits, layout.sits, row.sits_style)) if layout.sits else line
+    if layout.sits:
+        line = (*line, cell(notes + shorten(row.sits, layout.sits - cell_len(notes)), layout.sits, row.sits_style))
     return tuple(span for span in line if span[0])
+
+
+def shorten(sits: str, width: int) -> str:
+    """A long path loses its beginning, not its end: "read …del-00064-of-00064.safetensors"."""
+    verb, slash, path = sits.partition(" /")
+    if not slash or cell_len(sits) <= width or cell_len(verb) + 8 > width or not sits.isascii():
+        return sits
+    return f"{verb} …{path[-(width - len(verb) - 2) :]}"
 
 
 def life_words(row: WorkerRow) -> str:

@@ -363,7 +363,11 @@ def loading(t: float = 300.0, tp: int = 8, done: int = 38) -> Snapshot:
         ),
         port=REFUSED,
         port_changed_t=1.0,
-        clocks=tuple(clock(4800 + i, f"TP{i}", "bytes", t - 1, cpu=31.0 + i, read=520 * 1024**2) for i in range(tp)),
+        clocks=(
+            *(clock(4800 + i, f"TP{i}", "bytes", t - 1, cpu=31.0 + i, read=520 * 1024**2) for i in range(tp)),
+            clock(4711, "", "cpu", t - 4, cpu=0.4, read=0.0),
+            clock(4900, "", "cpu", t - 4, cpu=0.2, read=0.0),
+        ),
         series=history(t, tp, 45.2, full_at=t),
         probes=probes(t),
         verdict=Verdict(

@@ -1,0 +1,305 @@
+"""The whole screen on a fake engine: sizes, keys, freeze, hostile text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from sgmon.model import Snapshot
+from sgmon.settings import Settings
+from tests.ui import fakes
+from tests.ui.screen import SIZES, give, rows_of, running, text_of
+from tui_app.help_screen import HelpScreen
+from tui_app.overview import Overview
+from tui_app.stack_screen import StackScreen
+
+SNAPSHOTS = {
+    name: getattr(fakes, name)
+    for name in (
+        *("waiting", "importing", "loading", "stuck", "compiling", "crashed", "ready"),
+        *("no_nvml", "hung_probe", "two_servers", "hostile", "with_stacks"),
+    )
+}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_every_row_fits_and_the_verdict_is_on_top(size: tuple[int, int]) -> None:
+    async with running(Snapshot(), size) as (app, engine, pilot):
+        for name, make in SNAPSHOTS.items():
+            snapshot = make()
+            await give(engine, pilot, snapshot)
+            await pilot.pause()
+            rows = rows_of(app)
+            assert len(rows) == size[1], name
+            assert {cell_len(row) for row in rows} == {size[0]}, name
+            assert snapshot.verdict.state.upper() in rows[0], name
+            assert "for " in rows[0], name
+            assert "?" in rows[-1], name
+            assert "quit" in rows[-1], name
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_a_stuck_rank_is_named_at_every_size(size: tuple[int, int]) -> None:
+    async with running(fakes.stuck(), size) as (app, _, _):
+        text = text_of(app)
+        assert "STALLED" in text
+        assert "TP3" in rows_of(app)[0]
+        assert "!TP3" in text
+        assert " next " in text
+
+
+async def test_low_terminal_shows_one_panel_with_tabs() -> None:
+    async with running(fakes.stuck(), (60, 15)) as (app, _, pilot):
+        assert "3 workers!" in text_of(app)
+        assert "rank        pid" not in text_of(app)
+        await pilot.press("3")
+        await pilot.pause()
+        assert "▸3 workers!" in text_of(app)
+        assert "4803" in text_of(app)
+
+
+async def test_the_dump_key_asks_for_the_odd_rank_before_any_other_key() -> None:
+    async with running(fakes.stuck(), (80, 24)) as (app, engine, pilot):
+        await pilot.press("d")
+        assert engine.requests == [((4803,), 1, False, "key d")]
+        assert isinstance(app.screen, StackScreen)
+        assert "asking since" in text_of(app)
+        await give(engine, pilot, fakes.with_stacks(why="key d"))
+        text = text_of(app)
+        assert "get_tensor" in text
+        assert "py-spy dump --nonblocking" in text
+        assert "dist_barrier_after_load" not in text
+        await pilot.press("q")
+        assert isinstance(app.screen, Overview)
+
+
+async def test_dump_all_merges_and_shows_the_odd_rank_first() -> None:
+    async with running(fakes.stuck(), (100, 40)) as (app, engine, pilot):
+        await pilot.press("D")
+        assert engine.requests == [(None, 3, False, "key D")]
+        await give(engine, pilot, fakes.with_stacks())
+        text = text_of(app)
+        assert text.index("TP3") < text.index("TP0-2,4-7")
+        assert "DIFFERS" in text
+        assert "outer frames, the same for all" in text
+
+
+async def test_an_old_dump_is_not_shown_as_the_answer() -> None:
+    async with running(fakes.with_stacks(request=4), (100, 40)) as (app, engine, pilot):
+        await pilot.press("D")
+        await give(engine, pilot, fakes.with_stacks(request=4, t=996.0))
+        assert "waiting for py-spy" in text_of(app)
+        await give(engine, pilot, fakes.with_stacks(request=5, t=997.0))
+        assert "DIFFERS" in text_of(app)
+
+
+async def test_a_refused_dump_says_why_and_what_helps() -> None:
+    async with running(fakes.stuck(), (100, 40)) as (app, engine, pilot):
+        await pilot.press("D")
+        await give(engine, pilot, fakes.with_stacks(refused=True))
+        text = text_of(app)
+        assert "not permitted to read the memory" in text
+        assert "ptrace_scope" in text
+        assert "the same for 8 processes" in text
+
+
+async def test_native_asks_twice_and_says_what_it_costs() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, engine, pilot):
+        await pilot.press("d", "n")
+        assert "stop each process" in text_of(app)
+        assert len(engine.requests) == 1
+        await pilot.press("n")
+        assert engine.requests[-1] == ((4803,), 1, True, "key d")
+
+
+async def test_freeze_keeps_the_view_and_says_how_far_behind() -> None:
+    async with running(fakes.loading(t=300.0), (120, 40)) as (app, engine, pilot):
+        await pilot.press("space")
+        await give(engine, pilot, fakes.stuck(t=312.0))
+        assert "FROZEN, 12s behind" in rows_of(app)[0]
+        assert "PROGRESSING" in rows_of(app)[0]
+        await pilot.press("space")
+        assert "STALLED" in rows_of(app)[0]
+        assert "FROZEN" not in text_of(app)
+
+
+async def test_zoom_and_back_and_quit() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("3", "3")
+        await pilot.pause()
+        assert "1 startup" not in text_of(app)
+        assert "▸3 workers" in text_of(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "1 startup" in text_of(app)
+        await pilot.press("escape")
+        assert app.is_running
+        await pilot.press("q")
+        await pilot.pause()
+        assert app.return_code == 0
+
+
+async def test_tab_goes_through_the_panels_in_the_order_of_their_numbers() -> None:
+    async with running(fakes.loading(), (120, 40)) as (app, _, pilot):
+        seen = []
+        for _ in range(5):
+            await pilot.press("tab")
+            seen.append(app.screen.active)  # type: ignore[attr-defined]
+        assert seen == ["2", "3", "4", "5", "1"]
+
+
+async def test_the_cursor_follows_the_keys_and_enter_opens_that_worker() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("3", "up")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "pid 4802" in text_of(app)
+        assert "the same file as the launcher" in text_of(app)
+
+
+async def test_only_what_differs() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("3", "x")
+        await pilot.pause()
+        text = text_of(app)
+        assert "4803" in text
+        assert "4805" not in text
+        assert "only what differs" in text
+
+
+async def test_help_is_made_from_the_bindings() -> None:
+    async with running(fakes.stuck(), (120, 100)) as (app, _, pilot):
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert isinstance(app.screen, HelpScreen)
+        text = text_of(app)
+        for binding in Overview.BINDINGS:
+            assert binding.description in text  # type: ignore[union-attr]
+
+
+async def test_every_binding_has_an_id_and_none_is_twice() -> None:
+    from tui_app.app import SgmonApp
+    from tui_app.lines_screen import LinesScreen
+    from widgets.panel import Panel
+
+    ids = [
+        binding.id  # type: ignore[union-attr]
+        for owner in (SgmonApp, Overview, LinesScreen, StackScreen, Panel)
+        for binding in owner.BINDINGS
+    ]
+    assert None not in ids
+    assert len(set(ids)) == len(ids)
+
+
+async def test_picker_chooses_another_server() -> None:
+    async with running(fakes.two_servers(), (120, 40)) as (app, engine, pilot):
+        assert "2 servers" in rows_of(app)[-1]
+        await pilot.press("s")
+        await pilot.pause()
+        assert "llama-8b" in text_of(app)
+        await pilot.press("down", "enter")
+        assert engine.chosen == [9911]
+
+
+async def test_waiting_turns_into_the_panels_by_itself() -> None:
+    async with running(fakes.waiting(), (80, 24)) as (app, engine, pilot):
+        assert "looking for" in text_of(app)
+        assert "1 startup" not in text_of(app)
+        await give(engine, pilot, fakes.importing())
+        await pilot.pause()
+        text = text_of(app)
+        assert "looking for" not in text
+        assert "importing (normal, no log lines)" in text
+
+
+async def test_why_shows_everything() -> None:
+    async with running(fakes.stuck(), (100, 60)) as (app, _, pilot):
+        await pilot.press("v")
+        await pilot.pause()
+        text = text_of(app)
+        for item in fakes.stuck().verdict.next:
+            assert item.command in text
+        assert "run sgmon as root" in text
+
+
+@pytest.mark.parametrize("keys", ["", "d", "D", "v", "3,enter", "question_mark"])
+async def test_hostile_text_is_only_text(keys: str) -> None:
+    snapshot = fakes.hostile()
+    async with running(snapshot, (120, 40)) as (app, engine, pilot):
+        await pilot.press(*[key for key in keys.split(",") if key])
+        stacks = fakes.with_stacks(request=1)
+        bad = tuple(
+            replace(d, error=fakes.HOSTILE, command=fakes.HOSTILE) if d.rank == "TP1" else d for d in stacks.stacks
+        )
+        await give(
+            engine, pilot, replace(snapshot, stacks=bad, stacks_request=replace(stacks.stacks_request, dumps=bad))
+        )  # type: ignore[type-var]
+        text = text_of(app)
+        assert "\x1b" not in text
+        assert "\x07" not in text
+        assert "\u202e" not in text
+        assert {cell_len(row) for row in rows_of(app)} == {120}
+        if not keys:
+            assert "[/] [bold red]x[/bold red]" in text
+
+
+async def test_ascii_only_sends_nothing_else(tmp_path: Path) -> None:
+    async with running(fakes.stuck(), (120, 40), Settings(ascii=True)) as (app, engine, pilot):
+        for keys in ("3", "v", "q", "question_mark", "q"):
+            await pilot.press(keys)
+            await pilot.pause()
+            own = [row for row in rows_of(app) if not row.isascii()]
+            assert own == []
+        await give(engine, pilot, fakes.stuck(995.0))
+        assert text_of(app).isascii()
+
+
+async def test_panels_paint_only_when_their_view_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = fakes.loading()
+    async with running(snapshot, (120, 40)) as (app, engine, pilot):
+        workers = app.screen.worker_panel  # type: ignore[attr-defined]
+        painted: list[int] = []
+        original = workers.paint
+        monkeypatch.setattr(workers, "paint", lambda *args: painted.append(1) or original(*args))
+        await give(engine, pilot, replace(snapshot, t=snapshot.t + 0.25))
+        assert painted == []
+        await give(engine, pilot, replace(snapshot, t=snapshot.t + 2))
+        assert painted == [1]
+
+
+async def test_a_panel_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SGMON_STRICT_PANELS")
+    snapshot = fakes.loading()
+    async with running(snapshot, (120, 40)) as (app, engine, pilot):
+        gpus = app.screen.panels["2"]  # type: ignore[attr-defined]
+        monkeypatch.setattr(gpus, "select", lambda snapshot: 1 / 0)
+        await give(engine, pilot, fakes.stuck())
+        text = text_of(app)
+        assert "this panel failed" in text
+        assert "ZeroDivisionError" in text
+        assert "!TP3" in text
+
+
+async def test_the_first_frame_is_painted_from_what_the_engine_has() -> None:
+    async with running(fakes.ready(), (80, 24)) as (app, engine, _):
+        assert len(engine.subscribers) == 1
+        assert "READY" in rows_of(app)[0]
+        assert "/health 200 in 1.0s" in text_of(app)
+
+
+async def test_an_empty_snapshot_is_no_trouble() -> None:
+    for size in SIZES:
+        async with running(Snapshot(), size) as (app, _, _):
+            assert "WAITING" in rows_of(app)[0]
+
+
+async def test_resize_through_all_layouts() -> None:
+    async with running(fakes.stuck(), (200, 50)) as (app, _, pilot):
+        for size in ((60, 15), (120, 40), (30, 8), (80, 60), (60, 40), (120, 20), (200, 50)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert "STALLED" in rows_of(app)[0]
+            assert len(rows_of(app)) == size[1]
