@@ -103,6 +103,13 @@ class Child:
         except OSError:
             return ""
 
+    def runnable(self) -> bool:
+        """Whether it runs or waits for a CPU (state R), so that it is not blocked in a call."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_bytes().rpartition(b") ")[2][:1] == b"R"
+        except OSError:
+            return False
+
     def kill(self) -> bool:
         """Kill it; True when it is gone. False: it is stuck in the kernel (state D), ask again later by ``gone``."""
         try:
@@ -144,6 +151,8 @@ class Child:
                 return f"child died: {signal.Signals(-code).name}"
             except ValueError:
                 return f"child died: signal {-code}"
+        assert self._process.stderr is not None
+        self._stderr = (self._stderr + _read(self._process.stderr.fileno()))[-_STDERR_KEPT_BYTES:]
         last = self._stderr.decode("utf-8", "replace").strip().splitlines()
         return f"child ended with exit code {code}" + (f": {last[-1][:160]}" if last else "")
 

@@ -17,6 +17,7 @@ from sgmon.units import duration
 ANSWER_S = 2.0  # an answer takes 54 us per GPU on an H200; past this the driver hangs
 START_S = 10.0  # Python and pynvml from a cold disk
 INIT_S = 30.0  # nvmlInit brings up every card when persistence mode is off: seconds each
+STARVED_S = 10.0  # a runnable child only waits for a CPU; so long it may also be a driver that spins
 BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 NO_DRIVER_RETRY_S = 60.0
 GPU_RETRY_S = 60.0  # a GPU whose call hung is left out for so long
@@ -34,6 +35,8 @@ REMEDIES = {
     18: "the driver was updated while loaded: reload the nvidia modules or reboot; restart containers",
 }
 _NO_LIBRARY = 12
+_NO_ANSWER = "the driver does not answer"
+_LOOK = "look for Xid in dmesg"
 
 
 class GpuProbe:
@@ -41,16 +44,16 @@ class GpuProbe:
 
     name = "gpu"
     kind = "gpu"
-    interval_s = 1.0
     deadline_s = 15.0
 
     def __init__(self, watched: Watched, start: Callable[[], Child] | None = None) -> None:
         self._watched = watched
+        self.interval_s = watched.settings.interval_s
         self._now = watched.clock.now
         self._start = start or (lambda: Child(MODULE, self._now))
         self._child: Child | None = None
         self._stuck: list[Child] = []  # killed, but still in the kernel
-        self._phase = ""  # what the child was asked: "start", "init", "gpus"
+        self._phase = ""  # what the child was asked: "start", "init", "answer"; "gpus": nothing, it waits for us
         self._asked_t = 0.0
         self._failures = 0
         self._retry_t = 0.0
@@ -96,14 +99,15 @@ class GpuProbe:
                 return self._failing_reading()
             self._stuck = [child for child in self._stuck if not child.gone()]
             if self._stuck:
-                self._fail("silent", f"{self._stuck[0].where() or 'NVML'} cannot even be killed", "")
+                where = self._stuck[0].where()
+                self._fail("silent", f"{_NO_ANSWER}, and the call cannot even be killed ({where})", _LOOK)
                 return self._failing_reading()
             self._begin()
         try:
             return self._converse()
         except ChildDiedError as err:
             self._drop()
-            self._fail("died", f"NVML {err.words}", "the driver's library crashed: look for Xid in dmesg")
+            self._fail("died", f"NVML {err.words}", _remedy_of_death(err.words))
         return self._failing_reading()
 
     def _begin(self) -> None:
@@ -122,7 +126,7 @@ class GpuProbe:
         assert child is not None
         if self._phase == "start":
             if child.receive(START_S) is None:
-                return self._give_up("the NVML child does not start")
+                return self._give_up("its process does not start")
             child.send({"ask": "init"})
             self._phase, self._asked_t = "init", self._now()
         if self._phase == "init":
@@ -134,13 +138,14 @@ class GpuProbe:
             self._driver = str(answer["ok"]["driver"])
             self._init_t = self._now()
             self._phase = "gpus"
-        now = self._now()
-        skip = [gpu for gpu, (until, _) in self._skip.items() if now < until]
-        self._asked_t = now
-        child.send({"ask": "gpus", "skip": skip})
+        if self._phase == "gpus":
+            now = self._now()
+            child.send({"ask": "gpus", "skip": [gpu for gpu, (until, _) in self._skip.items() if now < until]})
+            self._phase, self._asked_t = "answer", now
         answer = child.receive(ANSWER_S)
         if answer is None:
-            return self._hung()
+            return self._hung(child)
+        self._phase = "gpus"
         if "error" in answer:
             return self._refused(answer)
         return self._good(answer["ok"])
@@ -165,6 +170,9 @@ class GpuProbe:
         if self._known.keys() - {gpu.index for gpu in gpus}:
             self._lost = True
         self._known = {gpu.index: gpu for gpu in gpus}
+        if gpus and all(item.get("skipped") for item in answer["gpus"]):
+            why = f"NVML silent: no GPU answers ({gpus[0].error.partition(': ')[2]})"
+            return GpuReading(tuple(gpus), self._driver, "NVML", unavailable=why, remedy=_LOOK, state="silent")
         return GpuReading(gpus=tuple(gpus), driver=self._driver, source="NVML")
 
     def _with_xids(self, gpu: Gpu, new: Sequence[int]) -> Gpu:
@@ -179,23 +187,26 @@ class GpuProbe:
 
     def _init_is_late(self) -> GpuReading:
         """Reported after 2 s, but given 30 s: with persistence mode off a good init takes seconds."""
+        what = f"{_NO_ANSWER} (nvmlInit does not return)"
         if self._now() - self._asked_t > INIT_S:
-            return self._give_up("nvmlInit does not return")
-        self._mark("silent", "nvmlInit does not return", "sudo nvidia-smi -pm 1 makes it fast; look for Xid in dmesg")
+            return self._give_up(what)
+        self._mark("silent", what, f"{_LOOK}; sudo nvidia-smi -pm 1 makes a slow start fast")
         return self._failing_reading()
 
-    def _hung(self) -> GpuReading:
+    def _hung(self, child: Child) -> GpuReading:
         """A call overran. The GPU that it was about is left out next time, so that it does not hide the others."""
-        assert self._child is not None
-        call, _, gpu = self._child.where().partition(" ")
+        if child.runnable() and self._now() - self._asked_t < STARVED_S:
+            self._mark("silent", "its process waits for a CPU: this machine is overloaded", "")
+            return self._failing_reading()
+        call, _, gpu = child.where().partition(" ")
         if gpu.isdigit():
-            until = self._now() + GPU_RETRY_S
-            self._skip[int(gpu)] = (until, f"does not answer: {call} hangs")
-        return self._give_up(f"{call} of GPU {gpu} hangs" if gpu else call and f"{call} hangs")
+            self._skip[int(gpu)] = (self._now() + GPU_RETRY_S, f"does not answer: {call} hangs")
+        place = f" ({call} of GPU {gpu} hangs)" if gpu else f" ({call} hangs)" if call else ""
+        return self._give_up(_NO_ANSWER + place)
 
     def _give_up(self, what: str) -> GpuReading:
         self._drop()
-        self._fail("silent", what, "look for Xid in dmesg; the driver may need a reload or a reboot")
+        self._fail("silent", what, f"{_LOOK}; the driver may need a reload or a reboot")
         return self._failing_reading()
 
     def _refused(self, answer: dict[str, Any]) -> GpuReading:
@@ -229,8 +240,7 @@ class GpuProbe:
         for_s = self._now() - since
         words = self._words
         if self._state == "silent":
-            words = f"NVML silent for {duration(for_s)}: the driver does not answer"
-            words += f" ({self._words})" if self._words else ""
+            words = f"NVML silent for {duration(for_s)}: {self._words}"
         return GpuReading(
             gpus=tuple(
                 Gpu(index=g.index, name=g.name, uuid=g.uuid, total_bytes=g.total_bytes, error="no reading")
@@ -243,3 +253,11 @@ class GpuProbe:
             state=self._state,
             failing_s=for_s,
         )
+
+
+def _remedy_of_death(words: str) -> str:
+    if "pynvml" in words:
+        return "pip install nvidia-ml-py"
+    if "SIGKILL" in words:
+        return "something killed it: the OOM killer (dmesg), or a person"
+    return f"the driver's library crashed: {_LOOK}"

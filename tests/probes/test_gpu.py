@@ -210,6 +210,90 @@ def test_crash_of_the_library(nvml, probe, clock):
     assert probe.read().unavailable == ""
 
 
+class StuckChild:
+    """A child in a call that outlives SIGKILL for a while."""
+
+    pid = 0
+    answers = ()
+
+    def __init__(self):
+        self.answers = [{"hello": 1}, {"ok": {"driver": "1"}}]
+        self.killed = self.ended = self.busy = False
+
+    def send(self, request):
+        pass
+
+    def receive(self, limit_s):
+        return self.answers.pop(0) if self.answers else None
+
+    def where(self):
+        return "nvmlDeviceGetCount"
+
+    def runnable(self):
+        return self.busy
+
+    def kill(self):
+        self.killed = True
+        return self.ended
+
+    def gone(self):
+        return self.ended
+
+
+def test_no_second_child_while_the_first_cannot_be_killed(watch, clock):
+    made = []
+
+    def start():
+        made.append(StuckChild())
+        return made[-1]
+
+    probe = GpuProbe(watch(), start)
+    assert probe.read().state == "silent"
+    for _ in range(3):
+        clock.shift_s += 31
+        reading = probe.read()
+        assert "cannot even be killed (nvmlDeviceGetCount)" in reading.unavailable
+    assert len(made) == 1
+    made[0].ended = True
+    clock.shift_s += 31
+    probe.read()
+    assert len(made) == 2
+
+
+def test_starved_child_gets_more_time(watch, clock):
+    """On an overloaded machine the 2 s are over before the child had a CPU: that is not the driver's silence."""
+    child = StuckChild()
+    child.busy = True
+    probe = GpuProbe(watch(), lambda: child)
+    assert "waits for a CPU" in probe.read().unavailable
+    assert not child.killed
+    child.answers.append({"ok": {"gpus": []}})
+    assert probe.read().unavailable == ""
+    probe.read()
+    clock.shift_s += 11
+    assert "the driver does not answer" in probe.read().unavailable
+    assert child.killed
+
+
+def test_child_that_cannot_import_pynvml(watch, monkeypatch, tmp_path):
+    (tmp_path / "pynvml.py").write_text("raise ImportError('No module named pynvml')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    reading = GpuProbe(watch()).read()
+    assert (reading.state, reading.remedy) == ("died", "pip install nvidia-ml-py")
+
+
+def test_all_gpus_hanging_is_silence(nvml, probe, clock):
+    nvml.write("count 2", "delay nvmlDeviceGetName * 60")
+    for _ in range(2):
+        assert "nvmlDeviceGetName" in probe.read().unavailable
+        clock.shift_s += 2.1
+    reading = probe.read()
+    assert (reading.state, reading.unavailable) == (
+        "silent",
+        "NVML silent: no GPU answers (nvmlDeviceGetName hangs)",
+    )
+
+
 def test_no_library_is_asked_rarely(watch, clock, monkeypatch, tmp_path):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     probe = GpuProbe(watch())
