@@ -58,7 +58,7 @@ def _with_inferred(gpu: Gpu, ranks: Sequence[str]) -> Gpu:
 
 
 def _by_descriptor(gpus: tuple[Gpu, ...], process: Process) -> int | None:
-    """The GPU behind the only /dev/nvidiaN of a scheduler. CUDA opens every visible device, so several tell nothing."""
+    """The GPU behind the only /dev/nvidiaN of a scheduler. CUDA opens all visible ones: several tell nothing."""
     if process.role != "scheduler" or len(process.nvidia_fds) != 1:
         return None
     minor = process.nvidia_fds[0]

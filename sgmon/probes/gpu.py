@@ -80,7 +80,7 @@ class GpuProbe:
         server = self._watched.server
         simulated = (server.simulated_gpus if server else "") or self._watched.settings.simulated_gpus
         if simulated:
-            return read_simulated(Path(simulated))
+            return read_simulated(Path(simulated), Path(self._watched.settings.proc_root))
         return self._read_nvml()
 
     def close(self) -> None:

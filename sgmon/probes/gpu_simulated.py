@@ -8,15 +8,16 @@ from typing import Any
 
 from sgmon.model import Gpu, GpuProcess, GpuReading
 from sgmon.probes.base import ProbeError
+from sgmon.probes.gpu_answer import name_of
 from sgmon.text import clean
 
 
-def read_simulated(path: Path) -> GpuReading:
+def read_simulated(path: Path, proc_root: Path) -> GpuReading:
     """{"gpus": [{index, name, total_bytes, used_bytes, util_percent, power_w, temperature_c,
     processes: [{pid, used_bytes, name}]}]}; what is not there is None."""
     try:
         items = json.loads(path.read_bytes())["gpus"]
-        gpus = tuple(_gpu(place, item) for place, item in enumerate(items))
+        gpus = tuple(_gpu(place, item, proc_root) for place, item in enumerate(items))
     except FileNotFoundError:
         raise ProbeError("the file of simulated GPUs is gone", "is the simulated server still running?") from None
     except OSError as err:
@@ -26,7 +27,7 @@ def read_simulated(path: Path) -> GpuReading:
     return GpuReading(gpus=gpus, driver="simulated", source="simulated", simulated=True)
 
 
-def _gpu(place: int, item: dict[str, Any]) -> Gpu:
+def _gpu(place: int, item: dict[str, Any], proc_root: Path) -> Gpu:
     return Gpu(
         index=int(item.get("index", place)),
         name=clean(str(item.get("name", "")), 60),
@@ -44,7 +45,7 @@ def _gpu(place: int, item: dict[str, Any]) -> Gpu:
             GpuProcess(
                 pid=int(holder["pid"]),
                 used_bytes=holder.get("used_bytes"),
-                name=clean(str(holder.get("name", "")), 120),
+                name=clean(str(holder.get("name") or name_of(proc_root, int(holder["pid"]))), 120),
             )
             for holder in item.get("processes", ())
         ),
