@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from sgmon.model import Frame
 
@@ -22,25 +23,7 @@ class FramePattern:
     file: str = ""
 
     def matches(self, frame: Frame) -> bool:
-        return self._function(frame.function) and (not self.file or self._file(frame.file))
-
-    def _function(self, name: str) -> bool:
-        if name == self.function:
-            return True
-        last = name.rpartition(".")[2] if "." in name else name.rpartition("::")[2]
-        if "*" in self.function:
-            return fnmatchcase(name, self.function) or fnmatchcase(last, self.function)
-        if "." in self.function or "::" in self.function:
-            return name.endswith((f".{self.function}", f"::{self.function}"))
-        return last == self.function
-
-    def _file(self, path: str) -> bool:
-        if self.file.endswith("/"):
-            return path.startswith(self.file) or f"/{self.file}" in path
-        if "*" in self.file:
-            return fnmatchcase(path, self.file) or fnmatchcase(path, f"*/{self.file}")
-        # py-spy may have cut the path more than the pattern does: the shorter of both decides
-        return f"/{path}".endswith(f"/{self.file}") or (bool(path) and f"/{self.file}".endswith(f"/{path}"))
+        return _matches(self.function, self.file, frame.function, frame.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +71,65 @@ def _find_chain(frames: Sequence[Frame], chain: tuple[FramePattern, ...]) -> int
             first = at
         at += 1
     return first
+
+
+class PatternIndex:
+    """Many stack patterns asked at once: which one fits innermost, and of several there the first one.
+
+    Patterns are found by the bare name of their first frame, so that a stack costs one look-up a frame.
+    """
+
+    def __init__(self, patterns: Sequence[StackPattern]) -> None:
+        self._by_name: dict[str, list[tuple[int, tuple[FramePattern, ...]]]] = {}
+        self._any: list[tuple[int, tuple[FramePattern, ...]]] = []
+        for number, pattern in enumerate(patterns):
+            for chain in pattern.chains:
+                name = chain[0].function
+                group = self._any if "*" in name else self._by_name.setdefault(_bare(name), [])
+                group.append((number, chain))
+
+    def first(self, frames: Sequence[Frame]) -> tuple[int, int] | None:
+        """Index of the frame and number of the pattern; None when none fits."""
+        for index, frame in enumerate(frames):
+            chains = [*self._by_name.get(_bare(frame.function), ()), *self._any]
+            fitting = [
+                number
+                for number, chain in chains
+                if chain[0].matches(frame) and (len(chain) == 1 or _follows(frames, index + 1, chain[1:]))
+            ]
+            if fitting:
+                return index, min(fitting)
+        return None
+
+
+def _follows(frames: Sequence[Frame], start: int, chain: tuple[FramePattern, ...]) -> bool:
+    return _find_chain(frames[start:], chain) is not None
+
+
+def _bare(name: str) -> str:
+    """The last part of a qualified name: "Scheduler.run_batch" -> "run_batch", "c10d::Work::wait" -> "wait"."""
+    return name.rpartition(".")[2] if "." in name else name.rpartition("::")[2]
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(function: str, file: str, name: str, path: str) -> bool:
+    return _function(function, name) and (not file or _file(file, path))
+
+
+def _function(function: str, name: str) -> bool:
+    if name == function:
+        return True
+    if "*" in function:
+        return fnmatchcase(name, function) or fnmatchcase(_bare(name), function)
+    if "." in function or "::" in function:
+        return name.endswith((f".{function}", f"::{function}"))
+    return _bare(name) == function
+
+
+def _file(file: str, path: str) -> bool:
+    if file.endswith("/"):
+        return path.startswith(file) or f"/{file}" in path
+    if "*" in file:
+        return fnmatchcase(path, file) or fnmatchcase(path, f"*/{file}")
+    # py-spy may have cut the path more than the pattern does: the shorter of both decides
+    return f"/{path}".endswith(f"/{file}") or (bool(path) and f"/{file}".endswith(f"/{path}"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sgmon.model import Frame, StackDump
-from sgmon.stacks.pattern import StackPattern, stack_pattern
+from sgmon.stacks.pattern import PatternIndex, StackPattern, stack_pattern
 from sgmon.stacks.tables import own_tables, word_list, words
 
 #: usual order; where several ranks are in different phases, the server is in the first of them
@@ -61,15 +61,14 @@ def phase_of(dump: StackDump, version: str = "") -> str:
     launcher = dump.role in ("launcher", "tokenizer")
     if not launcher and dump.role not in ("scheduler", "importing", ""):
         return ""
-    number = _version(version)
-    rules = [rule for rule in _rules() if rule.launcher == launcher and rule.since <= number <= rule.until]
+    rules, index = _rules_of(launcher, _version(version))
     for rule in rules:
         if rule.threads and any(rule.pattern.find(thread.frames) is not None for thread in dump.threads):
             return rule.phase
     frames = dump.threads[0].frames
     if launcher and _SERVER_RUNS.find(frames) is not None:
         return "ready"
-    return _phase_of_frames(frames, rules)
+    return _phase_of_frames(frames, rules, index)
 
 
 def phase_of_all(dumps: Iterable[StackDump], version: str = "") -> str:
@@ -90,21 +89,29 @@ def phase_of_all(dumps: Iterable[StackDump], version: str = "") -> str:
 
 def phase_frame(frames: Sequence[Frame]) -> int | None:
     """Index of the frame that decides a rank's phase, for any version; None when none does."""
-    found = [index for rule in _rules() if not rule.launcher and (index := rule.pattern.find(frames)) is not None]
-    return min(found, default=None)
+    _, index = _rules_of(False, None)
+    found = index.first(frames)
+    return found[0] if found else None
 
 
-def _phase_of_frames(frames: Sequence[Frame], rules: Sequence[_Rule]) -> str:
-    best: tuple[int, _Rule] | None = None
-    for rule in rules:
-        index = rule.pattern.find(frames)
-        if index is not None and (best is None or index < best[0]):
-            best = (index, rule)
-    if best is None:
+def _phase_of_frames(frames: Sequence[Frame], rules: Sequence[_Rule], index: PatternIndex) -> str:
+    found = index.first(frames)
+    if found is None:
         return ""
-    index, rule = best
-    is_draft = rule.draft and _DRAFT.find(frames[index:]) is not None
+    depth, rule = found[0], rules[found[1]]
+    is_draft = rule.draft and _DRAFT.find(frames[depth:]) is not None
     return f"draft_{rule.phase}" if is_draft else rule.phase
+
+
+@lru_cache(maxsize=64)
+def _rules_of(launcher: bool, version: tuple[int, ...] | None) -> tuple[tuple[_Rule, ...], PatternIndex]:
+    """The rules of one kind of process; of one version, or of all."""
+    rules = tuple(
+        rule
+        for rule in _rules()
+        if rule.launcher == launcher and (version is None or rule.since <= version <= rule.until)
+    )
+    return rules, PatternIndex([rule.pattern for rule in rules])
 
 
 def _version(text: str) -> tuple[int, ...]:

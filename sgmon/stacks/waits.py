@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sgmon.model import Frame, StackDump
-from sgmon.stacks.pattern import StackPattern, stack_pattern
+from sgmon.stacks.pattern import PatternIndex, stack_pattern
 from sgmon.stacks.tables import own_tables, word_list, words
 
 FOR_RANKS = "other ranks"
@@ -35,7 +35,6 @@ class _Rule:
     kind: str
     words: str
     waits_for: str
-    pattern: StackPattern
 
 
 def waits_in(dump: StackDump) -> Wait | None:
@@ -45,25 +44,17 @@ def waits_in(dump: StackDump) -> Wait | None:
 
 def wait_of(frames: Sequence[Frame]) -> Wait | None:
     """The wait whose own frame is the innermost; of two at the same frame the more special one."""
-    best: tuple[int, _Rule] | None = None
-    for rule in _rules():
-        depth = rule.pattern.find(frames)
-        if depth is not None and (best is None or depth < best[0]):
-            best = (depth, rule)
-    if best is None:
+    rules, index = _rules()
+    found = index.first(frames)
+    if found is None:
         return None
-    depth, rule = best
+    depth, rule = found[0], rules[found[1]]
     return Wait(rule.kind, rule.words, rule.waits_for, frames[depth], depth)
 
 
 @lru_cache(maxsize=1)
-def _rules() -> tuple[_Rule, ...]:
-    return tuple(
-        _Rule(
-            words(entry, "kind"),
-            words(entry, "words"),
-            words(entry, "for"),
-            stack_pattern(" | ".join(word_list(entry, "frames"))),
-        )
-        for entry in own_tables("waits.toml", "wait")
-    )
+def _rules() -> tuple[tuple[_Rule, ...], PatternIndex]:
+    entries = own_tables("waits.toml", "wait")
+    rules = tuple(_Rule(words(entry, "kind"), words(entry, "words"), words(entry, "for")) for entry in entries)
+    patterns = [stack_pattern(" | ".join(word_list(entry, "frames"))) for entry in entries]
+    return rules, PatternIndex(patterns)
