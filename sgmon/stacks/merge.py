@@ -16,6 +16,7 @@ from sgmon.stacks.refusals import GONE, ZOMBIE
 from sgmon.stacks.waits import FOR_GPU, Wait, wait_of
 
 _Key = tuple[tuple[str, str], ...]
+_SETUP = ("rendezvous", "init_process_group", "store_get")
 _RANK_ROLES = ("scheduler", "importing")
 _DEAD = (GONE.why, ZOMBIE.why)
 #: Python's own start of every process: nothing that a reader needs
@@ -146,6 +147,8 @@ def _odd(groups: Sequence[Sequence[_Place]]) -> set[int]:
     largest = len(groups[-1])
     waiting = {index for index, group in enumerate(groups) if _for_peers(group[0].wait)}
     free = set(range(len(groups))) - waiting
+    if all(_in_setup(group[0].wait) for group in groups):
+        return set()  # the first rank serves the rendezvous, the others connect: all wait for one who is not here
     if waiting and free:
         # those who wait for nobody are waited for, unless they are the majority, still at work
         largest = max(len(groups[index]) for index in waiting)
@@ -157,6 +160,10 @@ def _odd(groups: Sequence[Sequence[_Place]]) -> set[int]:
 
 def _for_peers(wait: Wait | None) -> bool:
     return wait is not None and (wait.for_ranks or wait.waits_for == FOR_GPU)
+
+
+def _in_setup(wait: Wait | None) -> bool:
+    return wait is not None and wait.kind in _SETUP
 
 
 def _class(group: Sequence[_Place], odd: bool) -> StackClass:

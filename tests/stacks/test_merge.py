@@ -64,6 +64,13 @@ def test_most_still_load_and_one_has_finished_is_no_oddity() -> None:
     assert [len(found.ranks) for found in classes] == [1, 7]
 
 
+def test_nobody_here_is_missing_when_all_wait_at_the_rendezvous() -> None:
+    """Rank 0 serves the store and stands elsewhere than those who connect; who is missing is not on this node."""
+    helper = "_new_process_group_helper@torch/distributed/distributed_c10d.py < init_process_group"
+    classes = merge([recorded("rendezvous.json", "TP0"), *[made(helper, rank) for rank in RANKS[1:]]])
+    assert heading(classes) == "[TP0] | [TP1-7]"
+
+
 def test_ranks_at_work_in_one_phase_are_one_class() -> None:
     classes = merge([recorded("weights_loader.json", "TP0"), recorded("weights_embedding.json", "TP1")])
     assert [found.ranks for found in classes] == [("TP0", "TP1")]
