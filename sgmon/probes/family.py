@@ -26,18 +26,32 @@ class Member:
     role: str = ""
     rank: str = ""
     rank_inferred: bool = False
+    titled: bool = False  # its title was seen: role and rank are what it says
     becomes: str = ""
 
 
 def name_all(members: Mapping[int, Member], server: Server) -> None:
-    """Sets role and rank of every member from its title, its place in the tree and its place in birth order."""
-    for member in sorted(members.values(), key=_birth):
-        _name(member, members, server)
-    for parent in list(members.values()):
+    """Sets role and rank of every member from its title, its place in the tree and its place in birth order.
+    Parents come before their children, for what a parent is decides what it bears."""
+    below = children(members.values())
+    queue = [pid for pid, member in members.items() if member.ppid not in members]
+    for pid in queue:
+        _name(members[pid], members, server)
+    while queue:
+        parent = members[queue.pop(0)]
+        own = sorted((members[pid] for pid in below.get(parent.pid, ())), key=_birth)
+        for member in own:
+            _name(member, members, server)
         if parent.pid == server.pid:
-            _infer(parent, members, ranks.of_launcher(server.args, server.version))
+            _infer(own, ranks.of_launcher(server.args, server.version))
         elif "dp_controller" in (parent.role, parent.becomes):
-            _infer(parent, members, ranks.of_controller(server.args, server.version))
+            _infer(own, ranks.of_controller(server.args, server.version))
+        queue += [member.pid for member in own]
+
+
+def bears_helpers(parent: Member, launcher: int) -> bool:
+    """Whether the children of this process are helpers: true of all but the launcher and the DP controller."""
+    return parent.pid != launcher and "dp_controller" not in (parent.role, parent.becomes)
 
 
 def worker_above(pid: int, members: Mapping[int, Member], server: Server) -> int | None:
@@ -80,41 +94,37 @@ def _name(member: Member, members: Mapping[int, Member], server: Server) -> None
     if member.pid == server.pid:
         member.role, member.rank = "launcher", ""
         return
-    if not member.argv:  # a zombie, or not read yet: what it was stays
+    if not member.argv:  # a zombie: what it was stays
         member.role = member.role or "other"
         return
     role = titles.role_of(member.argv)
     parent = members.get(member.ppid)
-    below_worker = parent is not None and _is_worker(parent, server)
+    below_worker = parent is not None and bears_helpers(parent, server.pid)
     if below_worker and role not in ("resource_tracker", "compiler"):
         role = "other"  # a fork that still carries its parent's title, a probe of a library
     if member.role == "weight_cache" and role == "importing":
         return
     member.role = role
+    member.titled = role != "importing"
     if role == "scheduler":
         member.rank, member.rank_inferred, member.becomes = titles.rank_of(member.argv[0]), False, ""
     elif role != "importing":
         member.rank, member.rank_inferred, member.becomes = "", False, ""
 
 
-def _is_worker(parent: Member, server: Server) -> bool:
-    """Whether what this process bears are helpers: everything but the launcher and the DP controller."""
-    controller = "dp_controller" in (parent.role, parent.becomes)
-    return parent.pid != server.pid and not controller and parent.role in WORKERS | {"other", "compiler"}
-
-
-def _infer(parent: Member, members: Mapping[int, Member], slots: tuple[Slot, ...]) -> None:
-    own = sorted((m for m in members.values() if m.ppid == parent.pid and m.role in WORKERS), key=_birth)
-    children = [Child(m.pid, _slot(m)) for m in own]
-    for pid, slot in ranks.infer(children, slots).items():
-        member = members[pid]
-        member.becomes = slot.role
+def _infer(siblings: list[Member], slots: tuple[Slot, ...]) -> None:
+    """``siblings`` in birth order."""
+    workers = {member.pid: member for member in siblings if member.role in WORKERS}
+    for pid, slot in ranks.infer([Child(m.pid, _slot(m)) for m in workers.values()], slots).items():
+        member = workers[pid]
         member.rank = slot.rank
         member.rank_inferred = slot.role in ("scheduler", "weight_cache")
+        if member.role == "importing":
+            member.becomes = slot.role
         if slot.role == "weight_cache":
             member.role, member.becomes = "weight_cache", ""
 
 
 def _slot(member: Member) -> Slot | None:
     """What a titled child is. Weight-cache daemons never get a title and keep their place by order."""
-    return None if member.role in ("importing", "weight_cache") else Slot(member.role, member.rank)
+    return Slot(member.role, member.rank) if member.titled else None

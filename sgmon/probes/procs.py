@@ -102,6 +102,7 @@ class Tree:
             if seen.start_ticks != start_ticks:
                 self._end(pid, None)
             elif seen.state in ("Z", "X") and seen.threads <= 1:
+                self._meet(pid, seen)
                 self._end(pid, seen)
             else:
                 self._gone.pop(pid, None)
@@ -115,6 +116,9 @@ class Tree:
         if worker is None:
             worker = self._workers[pid] = Worker(self._host, self._schedule, pid, seen.start_ticks)
             self._members[pid] = Member(pid, seen.ppid, seen.start_ticks)
+            parent = self._members.get(seen.ppid)
+            if seen.state == "Z" and parent is not None and not family.bears_helpers(parent, self.key[0]):
+                self._members[pid].role = titles.role_of_comm(seen.comm)  # it ended before it was read
         member = self._members[pid]
         worker.name(seen, settled=member.role not in ("", "importing", "other"))
         member.argv = worker.argv
@@ -135,7 +139,7 @@ class Tree:
             if zombie is None:
                 self._pids.drop(pid)  # reaped, and all is known
             return
-        last = before or self._last.get(pid) or Process(pid, member.ppid, member.start_ticks, member.role)
+        last = before or self._last.get(pid) or _unread(member, zombie)
         visible = zombie is not None and counters.may_see(self._root, pid)
         self._gone[pid] = ended(last, self._endings.end(pid, zombie, visible), zombie)
 
@@ -147,6 +151,9 @@ class Tree:
             self._gone[pid] = replace(last, missing=(gap,))
 
     def _processes(self, alive: dict[int, Stat], server: Server) -> dict[int, Process]:
+        for pid in alive:
+            if self._members[pid].role in WORKERS:
+                self._workers[pid].prepare()
         owners = {n: pid for pid, worker in self._workers.items() if pid in alive for n in worker.sockets}
         children = family.children([m for m in self._members.values() if m.pid in alive])
         compilers = self._compilers(alive, server)
@@ -202,6 +209,12 @@ class Tree:
             throttled=limits.throttled,
             missing=(),
         )
+
+
+def _unread(member: Member, zombie: Stat | None) -> Process:
+    """A process that ended before it could be read."""
+    comm = clean(zombie.comm) if zombie is not None else ""
+    return Process(member.pid, member.ppid, member.start_ticks, member.role, title=comm, comm=comm)
 
 
 def _as_named(process: Process, member: Member) -> Process:

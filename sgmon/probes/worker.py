@@ -76,6 +76,10 @@ class Worker:
             self.argv = argv
             self.title = clean(" ".join(masked(argv)), 400)
 
+    def prepare(self) -> None:
+        """Its descriptors: all processes' before any is read, so that the two ends of a socket find each other."""
+        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid)
+
     def light(self, seen: Stat, member: Member) -> Process:
         """A helper or compiler: its CPU time and its name."""
         self._wait_of(self.pid, f"{self._root}/{self.pid}")
@@ -98,7 +102,6 @@ class Worker:
         now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
         io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
         self._threads(seen)
-        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid)
         self._weights(seen, now)
         wchan = self._wchan(seen)
         call = self._call(seen)

@@ -53,6 +53,21 @@ def role_of(argv: tuple[str, ...]) -> str:
     return "compiler" if is_compiler(argv) else "other"
 
 
+def role_of_comm(comm: str) -> str:
+    """Role of a process that has no command line any more (a zombie): comm is the title's first 15 bytes."""
+    for start, role in (
+        ("sglang::schedul", "scheduler"),
+        ("sgl_diffusion::", "scheduler"),
+        ("sglang::detoken", "detokenizer"),
+        ("sglang::data_pa", "dp_controller"),
+        ("sglang::tokeniz", "tokenizer"),
+        ("python", "importing"),
+    ):
+        if comm.startswith(start):
+            return role
+    return "other"
+
+
 def is_compiler(argv: tuple[str, ...]) -> bool:
     """Whether this command compiles: the programs of CUDA, ROCm and GCC, and torch inductor's worker processes."""
     name = argv[0].rsplit("/", 1)[-1]

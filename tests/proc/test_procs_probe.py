@@ -1,0 +1,266 @@
+"""The workers' probe on a fake /proc: permissions, vanishing processes, numbers used again, trees with a controller."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from sgmon.model import Server, ServerArgs
+from sgmon.probes import worker as worker_module
+from sgmon.probes.base import Watched
+from sgmon.probes.procs import ProcsProbe
+from sgmon.proc import stat
+from sgmon.settings import Settings
+from tests.proc.fake import FakeProc
+from tests.target.test_find import LAUNCH, SPAWN
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    epoch = 0.0
+
+    def __init__(self) -> None:
+        self.t = 0.0
+
+    def now(self) -> float:
+        return self.t
+
+
+class Scene:
+    def __init__(self, tmp_path, args: ServerArgs, version: str = "0.5.23") -> None:
+        self.fake = FakeProc(tmp_path)
+        self.clock = Clock()
+        self.watched = Watched(Settings(proc_root=str(self.fake)), self.clock)
+        self.fake.add(100, LAUNCH, fds={1: "/log", 2: "/log"})
+        self.watched.server = Server(100, 1000, args=args, version=version)
+        self.probe = ProcsProbe(self.watched)
+
+    def read(self):
+        self.clock.t += 1
+        return self.probe.read()
+
+    def by_pid(self):
+        return {p.pid: p for p in self.read().processes}
+
+
+@pytest.fixture
+def scene(tmp_path):
+    made = Scene(tmp_path, ServerArgs(tp=2))
+    made.fake.add(110, "sglang::scheduler_TP0", ppid=100, fds={1: "/log", 2: "/log", 5: "/dev/nvidia1"})
+    made.fake.add(120, "sglang::scheduler_TP1", ppid=100, fds={2: "/other"})
+    return made
+
+
+def test_no_server_yet(tmp_path):
+    made = Scene(tmp_path, ServerArgs())
+    made.watched.server = None
+    assert made.read() is None
+
+
+def test_fields(scene):
+    seen = scene.by_pid()
+    zero = seen[110]
+    assert (zero.rank, zero.rank_inferred, zero.ns_pid, zero.uid) == ("TP0", False, 1, 1000)
+    assert (zero.rss_anon_bytes, zero.rss_file_bytes, zero.rss_shmem_bytes) == (102400, 20480, 4096)
+    assert (zero.read_bytes, zero.rchar_bytes, zero.wait_s, zero.nvidia_fds) == (4096, 10, 0.25, (1,))
+    assert zero.same_log is True and seen[120].same_log is False
+    assert zero.thread_states == (("S", 1),) and zero.fd_count == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "signal", "field"),
+    [("io", "io", "read_bytes"), ("wchan", "wchan", "wchan"), ("threads", "threads", None)],
+)
+def test_a_refused_file_is_one_gap_and_the_rest_goes_on(scene, monkeypatch, name, signal, field):
+    def refuse(root, pid):
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(worker_module.counters, name, refuse)
+    seen = scene.by_pid()[110]
+    assert [gap.signal for gap in seen.missing] == [signal] and "sudo" in seen.missing[0].remedy
+    assert field is None or getattr(seen, field) is None
+    assert seen.rss_anon_bytes == 102400
+    monkeypatch.undo()
+    scene.clock.t += 30
+    assert scene.by_pid()[110].missing == ()
+
+
+def test_hidden_descriptors(scene, monkeypatch):
+    def refuse(root, pid):
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(worker_module.fds, "read", refuse)
+    seen = scene.by_pid()[110]
+    assert seen.stdio == (None, None, None) and seen.same_log is None and seen.fd_count is None
+    assert [gap.signal for gap in seen.missing] == ["fds"]
+
+
+def test_refused_call(scene, monkeypatch):
+    def refuse(root, pid):
+        raise PermissionError(errno.EPERM, "no")
+
+    monkeypatch.setattr(worker_module.syscalls, "read", refuse)
+    (gap,) = scene.by_pid()[110].missing
+    assert gap.signal == "syscall" and "SYS_PTRACE" in gap.remedy
+
+
+def test_a_sleeper_without_wchan_is_hidden_a_runner_is_not(scene):
+    (scene.fake.root / "110" / "wchan").write_text("0")
+    assert scene.by_pid()[110].missing == ()
+    seen = scene.by_pid()[110]
+    assert seen.wchan is None and [gap.signal for gap in seen.missing] == ["wchan"]
+    scene.fake.add(110, "sglang::scheduler_TP0", ppid=100, state="R", wchan="0", start=1100)
+    assert scene.by_pid()[110].wchan == ""
+
+
+def test_a_process_that_vanishes_in_the_middle(scene, monkeypatch):
+    scene.read()
+    real = worker_module.status.read
+
+    def read(root, pid):
+        if pid == 120:
+            scene.fake.remove(120)
+        return real(root, pid)
+
+    monkeypatch.setattr(worker_module.status, "read", read)
+    assert not scene.by_pid()[120].gone
+    monkeypatch.undo()
+    seen = scene.by_pid()[120]
+    assert (seen.gone, seen.rank, seen.state, seen.exit_code) == (True, "TP1", "X", None)
+    assert "unknown" in seen.exit_source
+    assert scene.by_pid()[120].gone, "kept"
+
+
+def test_a_zombie_with_its_status(scene):
+    scene.read()
+    scene.fake.add(120, [], comm="sglang::schedul", ppid=100, state="Z", start=1200, exit_status=6)
+    seen = scene.by_pid()[120]
+    assert (seen.gone, seen.exit_signal, seen.title) == (True, 6, "sglang::scheduler_TP1")
+    scene.fake.remove(120)
+    assert scene.by_pid()[120].exit_signal == 6
+
+
+def test_a_zombie_that_was_never_seen_alive(tmp_path):
+    made = Scene(tmp_path, ServerArgs(tp=2))
+    made.fake.add(110, "sglang::scheduler_TP0", ppid=100)
+    made.fake.add(120, [], comm="sglang::schedul", ppid=100, state="Z", exit_status=9)
+    made.fake.add(130, "sglang::detokenizer", ppid=100)
+    seen = made.by_pid()[120]
+    assert (seen.role, seen.rank, seen.rank_inferred, seen.exit_signal) == ("scheduler", "TP1", True, 9)
+
+
+def test_a_number_used_again_is_another_process(scene):
+    scene.read()
+    scene.fake.add(120, ["nginx"], ppid=1, start=99999)
+    seen = scene.by_pid()[120]
+    assert seen.gone and seen.title == "sglang::scheduler_TP1"
+
+
+def test_the_launcher_dies_first(scene):
+    scene.read()
+    scene.fake.remove(100)
+    scene.fake.add(110, "sglang::scheduler_TP0", ppid=1, start=1100)
+    seen = scene.by_pid()
+    assert seen[100].gone and seen[100].role == "launcher"
+    assert not seen[110].gone and seen[110].ppid == 1 and seen[110].rank == "TP0"
+
+
+def test_a_new_server_begins_anew(scene):
+    scene.read()
+    scene.fake.add(200, LAUNCH)
+    scene.watched.server = Server(200, 2000)
+    assert [p.pid for p in scene.read().processes] == [200]
+
+
+def test_helpers_and_compilers(scene):
+    scene.fake.add(130, ["ninja"], ppid=110, cpu_ticks=100)
+    scene.fake.add(131, ["/bin/sh", "-c", "nvcc x"], ppid=130)
+    scene.fake.add(132, ["/cuda/bin/cicc", "-o", "norm.ptx"], ppid=131, cpu_ticks=300)
+    scene.fake.add(133, "sglang::scheduler_TP0", ppid=110)
+    seen = scene.by_pid()
+    assert [(c.name, c.what, c.cpu_s) for c in seen[110].compilers] == [
+        ("cicc", "norm.ptx", 300 / stat.HZ),
+        ("ninja", "", 100 / stat.HZ),
+    ]
+    assert seen[110].tree_cpu_s == 400 / stat.HZ
+    assert seen[120].compilers == () and seen[100].compilers == ()
+    assert seen[133].role == "other", "a fork that still carries its parent's title"
+    assert 132 not in seen
+    scene.fake.remove(132)
+    assert [c.name for c in scene.by_pid()[110].compilers] == ["ninja"]
+
+
+def test_importing_ranks_keep_their_names_when_one_dies(tmp_path):
+    made = Scene(tmp_path, ServerArgs(tp=3))
+    for n in range(4):
+        made.fake.add(110 + n, SPAWN, ppid=100)
+    seen = made.by_pid()
+    assert [seen[110 + n].rank for n in range(4)] == ["TP0", "TP1", "TP2", ""]
+    assert seen[113].becomes == "detokenizer" and seen[110].becomes == "scheduler"
+    made.fake.remove(110)
+    seen = made.by_pid()
+    assert seen[110].gone and seen[110].rank == "TP0" and seen[111].rank == "TP1"
+    made.fake.add(112, "sglang::scheduler_TP2", ppid=100, start=1120)
+    seen = made.by_pid()
+    assert seen[112].role == "scheduler" and not seen[112].rank_inferred and seen[112].becomes == ""
+    assert seen[111].rank == "TP1" and seen[111].rank_inferred
+
+
+def test_data_parallel_with_a_controller(tmp_path):
+    made = Scene(tmp_path, ServerArgs(dp=2))
+    made.fake.add(110, SPAWN, ppid=100)
+    made.fake.add(111, SPAWN, ppid=100)
+    made.fake.add(120, SPAWN, ppid=110)
+    made.fake.add(121, SPAWN, ppid=110)
+    seen = made.by_pid()
+    assert [seen[pid].becomes for pid in (110, 111, 120, 121)] == [
+        "dp_controller",
+        "detokenizer",
+        "scheduler",
+        "scheduler",
+    ]
+    assert [seen[pid].rank for pid in (120, 121)] == ["DP0", "DP1"]
+    made.fake.add(110, "sglang::data_parallel_controller", ppid=100, start=1100)
+    made.fake.add(121, "sglang::scheduler_DP1", ppid=110, start=1210)
+    seen = made.by_pid()
+    assert seen[110].role == "dp_controller" and seen[121].rank == "DP1" and seen[120].rank == "DP0"
+
+
+def test_another_users_zombie_hides_its_status(scene, monkeypatch):
+    scene.read()
+    scene.fake.add(120, [], comm="sglang::schedul", ppid=100, state="Z", start=1200)
+    assert scene.by_pid()[120].exit_code == 0
+    scene.fake.add(110, [], comm="sglang::schedul", ppid=100, state="Z", start=1100)
+    (scene.fake.root / "110" / "io").unlink()
+    seen = scene.by_pid()[110]
+    assert seen.exit_code is None and "hidden" in seen.exit_source
+
+
+def test_model_files(tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    for n in range(3):
+        (model / f"model-{n}.safetensors").write_bytes(b"x" * 1000)
+    (model / "config.json").write_text("{}")
+    made = Scene(tmp_path, ServerArgs(model_path=str(model)))
+    made.read()
+    made.probe._tree._host.model._thread.join(10)
+    seen = made.read()
+    assert (seen.model_bytes, seen.model_shards) == (3000, 3)
+
+
+def test_model_files_in_the_hugging_face_cache(tmp_path):
+    repo = tmp_path / "hub" / "models--org--m"
+    (repo / "refs").mkdir(parents=True)
+    (repo / "refs" / "main").write_text("abc")
+    (repo / "snapshots" / "abc").mkdir(parents=True)
+    (repo / "blobs").mkdir()
+    (repo / "blobs" / "1").write_bytes(b"x" * 77)
+    (repo / "snapshots" / "abc" / "model.safetensors").symlink_to(repo / "blobs" / "1")
+    made = Scene(tmp_path, ServerArgs(model_path="org/m"))
+    made.fake.add(100, LAUNCH, environ={"HF_HUB_CACHE": str(tmp_path / "hub")})
+    made.read()
+    made.probe._tree._host.model._thread.join(10)
+    assert made.read().model_bytes == 77
