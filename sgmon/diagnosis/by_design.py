@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis.facts import log_fact, names, since, wait_fact
+from sgmon.diagnosis.facts import log_fact, since, wait_fact
+from sgmon.diagnosis.grammar import names, phrase
 from sgmon.diagnosis.ranks import RankView
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, NextStep, Verdict
@@ -109,7 +110,7 @@ def foreign_build_lock(scene: Scene) -> Verdict | None:
     first: RankView = held[0]
     return Verdict(
         "waiting-by-design",
-        f"{names(held)} waits for a build lock that another program (pid {first.wait.holder}) holds",
+        phrase(held, f"waits for a build lock that another program (pid {first.wait.holder}) holds"),
         phase=scene.phase,
         since_t=min(v.life_t for v in held),
         confidence=0.85,

@@ -63,8 +63,8 @@ def _barrier(scene: Scene) -> KillClock | None:
     for milestone in scene.snapshot.log.milestones:
         if milestone.name == "load_end" and milestone.seen_t is not None:
             ends.setdefault(milestone.rank, milestone.seen_t)
-    late = [v for v in scene.ranks if v.rank not in ends]
-    if not ends or not late or len(scene.ranks) < 2 or scene.phase not in ("weights", "draft_weights"):
+    late = [v for v in scene.ranks if v.rank not in ends and v.phase in ("weights", "draft_weights")]
+    if not ends or not late or len(scene.ranks) < 2:
         return None
     limit = barrier_limit_s(scene.version)
     ranks = rank_list([v.rank for v in late])

@@ -161,6 +161,8 @@ def _from_log(scene: Scene, error: LogError) -> Verdict:
 
 def _is_fatal(scene: Scene, error: LogError) -> bool:
     log = scene.snapshot.log
+    if error.kind == "port_in_use" or log.bind_error_line is not None:
+        return True  # the ready line that may follow came from the stranger on our port
     later = [m for m in log.milestones if m.line > error.line]
     if later or (log.ready_line is not None and log.ready_line > error.line):
         return False  # it went on: a warning with an alarming face

@@ -6,21 +6,9 @@ from sgmon.diagnosis.ranks import FRESH_S, RankView
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, Missing, NextStep
 from sgmon.text import clean
-from sgmon.units import age, duration, rank_list
+from sgmon.units import age, duration
 
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
-
-
-def names(views: tuple[RankView, ...] | list[RankView]) -> str:
-    """ "TP0-2,5", "the scheduler", "TP5 (importing)"."""
-    ranked = [v.rank for v in views if v.rank]
-    if not ranked:
-        return views[0].name if len(views) == 1 else f"{len(views)} processes"
-    return rank_list(ranked)
-
-
-def ranks_of(views: tuple[RankView, ...] | list[RankView]) -> tuple[str, ...]:
-    return tuple(v.rank or v.name for v in views)
 
 
 def log_fact(scene: Scene) -> Evidence:

@@ -23,6 +23,10 @@ GPU_BYTES = 16 * 1024 * 1024
 POWER_RANGE_W = 8.0
 #: watts: at most this range means flat, as a card that spins in NCCL is
 POWER_FLAT_W = 3.0
+#: power over the card's lowest since it has a context that only work draws: a spinning card took 1.0-1.35 times
+POWER_WORK = 1.6
+#: bytes of GPU memory in use that mean a context is there
+CONTEXT_BYTES = 400 * 1024 * 1024
 #: percent of GPU utilisation in every sample that counts as pinned
 UTIL_PINNED = 98
 #: bytes/s over PCIe that count as copying weights

@@ -18,6 +18,7 @@ class GpuHistory:
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int | None, float | None]] = deque()
         self._stepped_bytes: int | None = None
+        self._idle_w: float | None = None
 
     def add(self, gpu: Gpu, t: float) -> list[Mark]:
         """Take one reading; the signs of life in it. A falling memory is a sign as well: a buffer was freed."""
@@ -36,10 +37,19 @@ class GpuHistory:
         low, high = self.power_w()
         if low is not None and high is not None and high - low >= floors.POWER_RANGE_W and self._moved_lately():
             marks.append(Mark("power", t, f"GPU {gpu.index} power moves between {low:.0f} and {high:.0f} W"))
+        if not any(m.signal == "power" for m in marks) and self._works_evenly(gpu):
+            marks.append(Mark("power", t, f"GPU {gpu.index} works at {gpu.power_w:.0f} W"))
         copied = max(gpu.pcie_rx_bytes_s or 0, gpu.pcie_tx_bytes_s or 0)
         if copied >= floors.PCIE_BYTES_S:
             marks.append(Mark("network", t, f"GPU {gpu.index} copies {rate(copied)} over PCIe", float(copied)))
         return marks
+
+    def _works_evenly(self, gpu: Gpu) -> bool:
+        """Busy, and drawing far more than this card did when it idled with a context: no spinning kernel does."""
+        if gpu.power_w is None or (gpu.used_bytes or 0) < floors.CONTEXT_BYTES:
+            return False
+        self._idle_w = gpu.power_w if self._idle_w is None else min(self._idle_w, gpu.power_w)
+        return (gpu.util_percent or 0) >= 50 and gpu.power_w >= floors.POWER_WORK * self._idle_w
 
     def util(self) -> tuple[int | None, int | None]:
         """(lowest, highest) utilisation of the window, None until there are enough samples."""

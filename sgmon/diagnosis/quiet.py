@@ -98,6 +98,7 @@ def disk_quantum_s(read_ahead_bytes: int | None) -> float:
 
 
 def cpu_alone_s(phase: str, *, mixed: bool) -> float:
-    """mixed: some ranks are busy and others idle. One side waits for the other, and only stacks tell which."""
+    """mixed: some ranks are busy and others asleep, and no GPU tells who spins. A weight load is let alone:
+    there one rank may repack its experts for minutes while the others wait."""
     limit = CPU_ALONE_S.get(base(phase), 120.0)
-    return min(limit, MIXED_S) if mixed else limit
+    return min(limit, MIXED_S) if mixed and base(phase) != "weights" else limit

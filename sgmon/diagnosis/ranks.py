@@ -14,6 +14,8 @@ from sgmon.units import percent, rate
 FRESH_S = 6.0
 #: dumps older than this, or older than the last sign of life, say nothing about now
 STACK_FRESH_S = 300.0
+#: phases whose work is reading
+_READING = frozenset({"launch", "spawn", "weights", "draft_weights"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +115,18 @@ class RankView:
         if self.importing and fresh:
             cpu = self.clock.demand_percent
             return "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
-        if "bytes" in fresh:
-            return f"reads {rate(self.clock.read_rate)}" if self.clock.read_rate else "reads"
+        reads = f"reads {rate(self.clock.read_rate)}" if "bytes" in fresh and self.clock.read_rate else ""
+        if reads and self.phase in _READING:
+            return reads
         if "bar" in fresh:
             return f"moves ({fresh['bar'].text})"
+        if "cpu" in fresh and self.cpu_counts:
+            return f"computes ({fresh['cpu'].text})"
         for signal in ("gpu_memory", "memory", "network", "power", "log", "title"):
             if signal in fresh:
                 return f"moves ({fresh[signal].text})"
-        if "cpu" in fresh and self.cpu_counts:
-            return f"computes ({fresh['cpu'].text})"
+        if reads:
+            return reads
         if self.wait.text:
             return self.wait.text
         return "does nothing"
@@ -134,14 +139,6 @@ class RankView:
         if self.clock is not None and self.clock.demand_percent is not None:
             parts.append(f"CPU {percent(self.clock.demand_percent)}")
         return ", ".join(parts)
-
-
-def starved(view: RankView) -> bool:
-    """It wants a CPU and gets a fifth of it at most."""
-    clock = view.clock
-    if clock is None or clock.demand_percent is None or clock.cpu_percent is None:
-        return False
-    return clock.demand_percent > 50 and clock.cpu_percent < 0.2 * clock.demand_percent
 
 
 def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:

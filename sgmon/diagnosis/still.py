@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sgmon.diagnosis import quiet
 from sgmon.diagnosis.clocks import clock_fact
-from sgmon.diagnosis.facts import STEP_STACKS, dump_step, log_fact, names, quiet_fact, ranks_of, since, wait_fact
+from sgmon.diagnosis.facts import STEP_STACKS, dump_step, log_fact, quiet_fact, since, wait_fact
+from sgmon.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.diagnosis.peers import Line, line_up
 from sgmon.diagnosis.phase import words
 from sgmon.diagnosis.ranks import RankView
@@ -20,32 +23,32 @@ CERTAIN = 0.7
 def storage(scene: Scene) -> Verdict | None:
     """A rank asleep on a page for longer than the slowest disk looks dead, whether others move or not."""
     limit = quiet.disk_quantum_s(scene.snapshot.procs.read_ahead_bytes)
-    stuck = [v for v in scene.ranks if v.wait.kind == "storage" and v.quiet_s >= limit / 2]
+    suspect_s = max(limit / 2, min(scene.limits().suspect_s, limit))
+    stuck = [v for v in scene.ranks if v.wait.kind == "storage" and v.quiet_s >= suspect_s]
     if not stuck:
         return None
     longest = max(v.quiet_s for v in stuck)
-    state = "stalled" if longest >= limit else "suspect"
-    if state == "suspect" and any(v.moves for v in scene.ranks if v not in stuck):
+    if longest < limit and any(v.moves for v in scene.ranks):
         return None
-    first = stuck[0]
+    first = max(stuck, key=lambda v: v.quiet_s)
     return Verdict(
-        state,
-        f"{names(stuck)} {first.wait.text}; not a byte came for {since(scene, first.life_t)}",
-        phase=scene.phase,
-        since_t=min(v.life_t for v in stuck),
-        confidence=0.9 if state == "stalled" else 0.6,
+        "stalled" if longest >= limit else "suspect",
+        f"{phrase(stuck, first.wait.text)}; not a byte came for {since(scene, first.life_t)}",
+        phase=first.phase,
+        since_t=first.life_t,
+        confidence=0.9 if longest >= limit else 0.6,
         rule="storage",
         odd_ranks=ranks_of(stuck),
         evidence=(
             Evidence("proc", f"{first.name} (pid {first.pid}): {first.where()}", first.rank, first.pid),
-            Evidence(
-                "bytes", f"neither read_bytes nor mapped pages moved for {since(scene, first.life_t)}", first.rank
-            ),
+            Evidence("bytes", f"no byte read, no page mapped for {since(scene, first.life_t)}", first.rank),
             log_fact(scene),
         ),
         next=(
-            NextStep("Look at the mount without touching it", "grep -E ' (nfs|fuse|lustre|ceph)' /proc/mounts"),
-            NextStep("Read the kernel's word on it (as root)", f"cat /proc/{first.pid}/stack"),
+            NextStep(
+                "Look at the mount without touching it", "grep -E ' (nfs4?|fuse[.a-z]*|lustre|ceph) ' /proc/mounts"
+            ),
+            NextStep("Read where the kernel holds it (as root)", f"cat /proc/{first.pid}/stack"),
         ),
     )
 
@@ -55,7 +58,9 @@ def stale_lock(scene: Scene) -> Verdict | None:
     waiting = [v for v in scene.ranks if v.wait.kind == "baton" and not v.moves]
     if not waiting or any(v.moves for v in scene.ranks):
         return None
-    rest = [v for v in scene.ranks if v not in waiting and not v.waits_for_peer and v.wait.kind != "futex"]
+    rest = [
+        v for v in scene.ranks if v not in waiting and not v.waits_for_peer and v.wait.kind not in ("futex", "idle")
+    ]
     limits = scene.limits(certain=not rest)
     if scene.quiet_s < limits.suspect_s:
         return None
@@ -63,10 +68,10 @@ def stale_lock(scene: Scene) -> Verdict | None:
     where = first.wait.target or "a lock file"
     return Verdict(
         "stalled" if scene.quiet_s >= limits.stalled_s else "suspect",
-        f"{names(waiting)} waits for {where}, which no live process holds: the lock of a build that was killed",
-        phase=scene.phase,
+        f"{phrase(waiting, f'waits for {where}')}, which no live process holds: the lock of a build that was killed",
+        phase=first.phase,
         since_t=scene.life_t,
-        confidence=0.85,
+        confidence=0.85 if first.wait.target else 0.7,
         rule="stale-lock",
         odd_ranks=ranks_of(waiting),
         evidence=(
@@ -88,14 +93,15 @@ def still(scene: Scene) -> Verdict | None:
         line = None  # the awaited rank works: slow, not hung
     certain = line is not None and line.sure >= CERTAIN
     limits = scene.limits(certain=certain)
-    if scene.quiet_s < limits.suspect_s:
-        return None
+    blamed: Sequence[RankView] = line.culprits if line is not None else scene.ranks
+    if scene.quiet_s < limits.suspect_s or any(v.wait.kind == "storage" for v in blamed):
+        return None  # storage has a clock of its own: a slow disk looks dead for long
     evidence = _evidence(scene, line)
     stalled = scene.quiet_s >= limits.stalled_s and not scene.blind and len({e.signal for e in evidence}) >= 2
     return Verdict(
         "stalled" if stalled else "suspect",
         _headline(scene, line),
-        phase=scene.phase,
+        phase=line.culprits[0].phase if line is not None else scene.phase,
         since_t=scene.life_t,
         confidence=_confidence(scene, line, stalled),
         rule="peer-missing" if line is not None else "quiet",
@@ -111,67 +117,71 @@ def busy_for_nothing(scene: Scene, alone_s: float) -> Verdict:
     first = (busy or list(scene.ranks))[0]
     return Verdict(
         "suspect",
-        f"{words(scene.phase)}: for {since(scene, scene.t - alone_s)} only CPU time has moved; "
-        f"{names(busy) if busy else 'nobody'} computes, or spins",
+        f"{words(scene.phase)}: for {since(scene, scene.t - alone_s)} nothing but CPU time has moved; "
+        f"{names(busy) if busy else 'nobody'} {verb(busy, 'computes, or spins', 'compute, or spin')}",
         phase=scene.phase,
         since_t=scene.strong_life_t,
         confidence=0.4,
         rule="cpu-alone",
-        odd_ranks=(),
         evidence=(quiet_fact(first), log_fact(scene)),
         next=(STEP_STACKS, dump_step(first)),
     )
 
 
 def _headline(scene: Scene, line: Line | None) -> str:
-    stage = words(scene.phase)
     lasted = since(scene, scene.life_t)
     if line is not None:
-        verb = "waits" if len(line.waiters) == 1 else "wait"
-        who = f"{plural(len(line.waiters), 'rank')} {verb} for it"
-        if len(line.culprits) > 1:
-            who = f"{plural(len(line.waiters), 'rank')} {verb} for them"
-        return f"{names(line.culprits)} {_absence(scene, line)} in the {stage}; {who}, {lasted} now"
+        stage = words(line.culprits[0].phase)
+        who = plural(len(line.waiters), "other rank")
+        waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
+        return f"{_absence(line)} in the {stage}; {waits}, {lasted} now"
+    stage = words(scene.phase)
     if all(v.waits_for_peer for v in scene.ranks) and len(scene.ranks) > 1:
         spin = "spin" if all(v.wait.kind == "gpu-spin" for v in scene.ranks) else "wait"
-        return f"all {len(scene.ranks)} ranks {spin} in a collective in the {stage} and no data moves, {lasted} now"
+        nodes = ", this node's at least," if scene.args.nnodes > 1 else ""
+        return (
+            f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective in the {stage}: no data moves, {lasted} now"
+        )
     if len(scene.ranks) == 1:
         only = scene.ranks[0]
         return f"{only.name} has stood still in the {stage} for {lasted}: it {only.doing()}"
     return f"nothing has moved in the {stage} for {lasted}, on any of {plural(len(scene.ranks), 'rank')}"
 
 
-def _absence(scene: Scene, line: Line) -> str:
-    if all(v.importing for v in line.culprits):
-        return "is still importing and does nothing"
-    first = line.culprits[0]
-    if first.wait.kind in ("lock", "baton", "storage", "dns", "log-reader"):
-        return first.wait.text + " and is missing from the collective"
-    return "is missing from the collective"
+def _absence(line: Line) -> str:
+    late = line.culprits
+    if all(v.importing for v in late):
+        return f"{phrase(late, 'is')} stuck importing modules, and missing from the rendezvous"
+    first = late[0]
+    if first.wait.kind in ("lock", "baton", "dns", "connect", "network", "log-reader"):
+        return phrase(late, first.wait.text)
+    return f"{phrase(late, 'is')} missing from the collective"
 
 
 def _evidence(scene: Scene, line: Line | None) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
     if line is not None:
-        found.append(quiet_fact(line.culprits[0]))
+        first = line.culprits[0]
+        found.append(quiet_fact(first))
+        if first.stack is not None:
+            found.append(Evidence("stack", f"{first.name} stands in {first.stack.frame}", first.rank, first.pid))
         found += [wait_fact(v) if v.wait.text else quiet_fact(v) for v in line.waiters[:1]]
-        found.append(Evidence("peers", f"{names(line.culprits)}: {line.why}"))
+        found.append(Evidence(line.signal, f"{names(line.culprits)}: {line.why}"))
     else:
         found += [quiet_fact(v) for v in scene.ranks[:2]]
+        found += [wait_fact(v) for v in scene.ranks[:1] if v.wait.text]
     found.append(log_fact(scene))
-    port = foreign_holder(scene)
-    clock = clock_fact(scene)
-    found += [e for e in (clock, port) if e is not None]
-    return tuple(found[:5])
+    extra = [e for e in (clock_fact(scene), foreign_holder(scene)) if e is not None]
+    return (*found[: 5 - min(1, len(extra))], *extra[:1])
 
 
 def _confidence(scene: Scene, line: Line | None, stalled: bool) -> float:
-    base = line.sure if line is not None else 0.7
+    sure = line.sure if line is not None else 0.7
     if scene.blind:
         return 0.3
-    return round(base if stalled else base * 0.7, 2)
+    return round(sure if stalled else sure * 0.7, 2)
 
 
 def _steps(scene: Scene, line: Line | None) -> tuple[NextStep, ...]:
-    views: list[RankView] = list(line.culprits) if line is not None else list(scene.ranks)
-    return tuple([dump_step(v) for v in views[:1]] + [STEP_STACKS])
+    views: Sequence[RankView] = line.culprits if line is not None else scene.ranks
+    return (*(dump_step(v) for v in views[:1]), STEP_STACKS)

@@ -24,7 +24,8 @@ def stopped(scene: Scene) -> Verdict | None:
     traced = [p for p in halted if p.state == "t"]
     others = [v for v in scene.ranks if v.pid not in {p.pid for p in halted}]
     waiting = [v for v in others if not v.moves]
-    stage = words(scene.phase)
+    own = next((v.phase for v in scene.ranks if v.pid == halted[0].pid), scene.phase)
+    stage = words(own)
     if frozen:
         headline = (
             f"{'the whole server' if everyone else names} is frozen by its cgroup in the {stage} (docker pause?)"
@@ -43,7 +44,7 @@ def stopped(scene: Scene) -> Verdict | None:
     return Verdict(
         "stopped",
         headline,
-        phase=scene.phase,
+        phase=own,
         since_t=min(_since(scene, p) for p in halted),
         confidence=1.0 if not traced else 0.9,
         rule="frozen" if frozen else "traced" if traced else "stopped",

@@ -1,0 +1,195 @@
+"""Ready, unhealthy, stopped, crashed, ended: what is certain the moment it is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from sgmon.model import ServerArgs
+from tests.diagnosis.world import World
+
+
+def test_stopped_rank_is_named_at_once() -> None:
+    world = World(8).to("weights")
+    for rank in world.ranks:
+        rank.compute()
+    world.run(10)
+    world["TP3"].does(state="T", wchan="do_signal_stop", cpu=0.0)
+    world.run(2)
+    assert world.verdict.state == "stopped"
+    assert world.verdict.odd_ranks == ("TP3",)
+    assert world.verdict.next[0].command == "kill -CONT 104"
+    assert world.since("stopped", 10) <= 1.5
+
+
+def test_whole_server_stopped_by_ctrl_z() -> None:
+    world = World(2).to("weights")
+    for rank in [*world.ranks, world.launcher]:
+        rank.does(state="T", wchan="do_signal_stop")
+    world.run(3)
+    assert world.verdict.state == "stopped"
+    assert "the whole server is stopped" in world.verdict.headline
+    assert world.verdict.odd_ranks == ()
+
+
+def test_frozen_container_is_in_state_s() -> None:
+    world = World(2).to("weights")
+    for rank in world.ranks:
+        rank.does(state="S", wchan="get_signal", frozen=True, cpu=0.0)
+    world.launcher.does(frozen=True)
+    world.run(3)
+    assert world.verdict.state == "stopped"
+    assert world.verdict.rule == "frozen"
+
+
+def test_debugger_that_stays() -> None:
+    world = World(1).to("weights")
+    world[0].does(state="t", wchan="ptrace_stop", tracer_pid=9230, cpu=0.0)
+    world.run(10)
+    assert world.verdict.state == "stopped"
+    assert "9230" in world.verdict.headline
+
+
+@pytest.mark.parametrize("ready", [False, True])
+def test_rank_gone_while_the_launcher_lives(ready: bool) -> None:
+    world = World(2).to("ready" if ready else "weights")
+    if ready:
+        world.answers(200)
+    world.run(10)
+    world["TP1"].does(gone=True, state="X", exit_signal=9, exit_source="pidfd")
+    world.run(1)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.odd_ranks == ("TP1",)
+    assert "was killed by SIGKILL" in world.verdict.headline
+    assert ("after it was ready" in world.verdict.headline) is ready
+    world.ranks.pop()
+    world.run(20)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.odd_ranks == ("TP1",)
+
+
+def test_oom_killer_is_said_only_when_its_count_moved() -> None:
+    world = World(2).to("weights")
+    world.run(5)
+    world.host["oom_kills"] = 1
+    world["TP0"].does(gone=True, state="X", exit_signal=9)
+    world.run(2)
+    assert "OOM killer" in world.verdict.headline
+
+
+def test_launcher_that_kills_itself_is_no_oom() -> None:
+    world = World(1).to("kv_cache")
+    world.log(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.72 GiB. GPU 0 has a total capacity of 139.80 GiB"
+    )
+    world.run(2)
+    for rank in [*world.ranks, world.launcher]:
+        rank.does(gone=True, state="X")
+    world.launcher.does(exit_signal=9)
+    world.run(3)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.headline.startswith("out of GPU memory")
+    assert not any("OOM killer struck" in e.text for e in world.verdict.evidence)
+
+
+def test_sigterm_during_the_start() -> None:
+    world = World(1).to("weights").run(5)
+    world.launcher.does(gone=True, state="X", exit_signal=15)
+    world[0].does(gone=True, state="X", exit_signal=9)
+    world.run(2)
+    assert world.verdict.state == "crashed"
+
+
+def test_shut_down_after_ready_is_no_crash() -> None:
+    world = World(2).to("ready")
+    world.answers(200)
+    world.run(10)
+    world.log("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+    world.answers(503)
+    world.run(3)
+    assert world.verdict.state == "unhealthy"
+    for rank in [*world.ranks, world.launcher]:
+        rank.does(gone=True, state="X")
+    world.run(5)
+    assert world.verdict.state == "waiting"
+    assert "crashed" not in world.states()
+
+
+def test_ready_needs_line_and_200_and_own_socket() -> None:
+    world = World(1).to("warmup")
+    world.answers(200)
+    world.run(10)
+    assert world.verdict.state != "ready"
+    world.log("The server is fired up and ready to roll!")
+    world.run(3)
+    assert world.verdict.state == "ready"
+
+
+def test_ready_line_of_a_foreign_port() -> None:
+    world = World(1)
+    world.answers(200, ours=False, name="python3 -m http.server")
+    world[0].compute()
+    world.to("weights").run(10)
+    assert world.verdict.evidence[0].text.startswith("port 30000 is held by pid 4242 (python3 -m http.server)")
+    world.to("ready").run(10)
+    assert world.verdict.state == "unhealthy"
+    assert "belongs to pid 4242" in world.verdict.headline
+
+
+def test_bind_error_outranks_the_ready_line() -> None:
+    world = World(1).to("http")
+    world.log(
+        "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 30000): address already in use"
+    )
+    world.run(1)
+    assert world.verdict.state == "crashed"
+    world.log("The server is fired up and ready to roll!")
+    world.answers(200, ours=False)
+    world.run(10)
+    assert world.verdict.state == "crashed"
+    assert "port is already in use" in world.verdict.headline
+
+
+def test_ready_line_with_503() -> None:
+    world = World(1).to("ready")
+    world.answers(503)
+    world.run(30)
+    assert world.verdict.state == "unhealthy"
+    assert "503" in world.verdict.headline
+
+
+def test_0_4_10_post2_with_skip_warmup() -> None:
+    world = World(1, args=ServerArgs(skip_server_warmup=True)).to("ready")
+    server = world.store.snapshot.server
+    assert server is not None
+    world.store.snapshot = world.store.snapshot.__class__(
+        **{f: getattr(world.store.snapshot, f) for f in world.store.snapshot.__slots__ if f != "server"},
+        server=server.__class__(
+            **{f: getattr(server, f) for f in server.__slots__ if f != "version"}, version="0.4.10.post2"
+        ),
+    )
+    world.answers(503)
+    world.run(30)
+    assert "0.4.10.post2 never leaves 503" in world.verdict.headline
+
+
+def test_mute_health_is_unhealthy_only_after_its_own_time_out() -> None:
+    world = World(1).to("ready")
+    world.answers(200)
+    world.run(10)
+    world.answers(None, answer="mute")
+    world.run(20)
+    assert world.verdict.state == "ready"
+    world.run(10)
+    assert world.verdict.state == "unhealthy"
+    world.answers(200)
+    world.run(4)
+    assert world.verdict.state == "ready"
+
+
+def test_other_node_says_ready_of_its_ranks_only() -> None:
+    world = World(2, args=ServerArgs(tp=4, nnodes=2, node_rank=1)).to("kv_cache")
+    world.log("Dummy health check server started in background thread at 127.0.0.1:30000")
+    world.answers(200)
+    world.run(10)
+    assert world.verdict.state == "ready"
+    assert "only node 0 can tell" in world.verdict.headline

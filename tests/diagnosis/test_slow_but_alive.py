@@ -1,0 +1,194 @@
+"""What looks dead and is not: none of these may ever be called stalled."""
+
+from __future__ import annotations
+
+from sgmon.model import ServerArgs
+from tests.diagnosis.world import MB, Compiler, World
+
+BAD = {"stalled", "stopped", "crashed"}
+
+
+def never_bad(world: World) -> None:
+    assert not BAD & set(world.states()), [(t, v.state, v.headline) for t, v in world.history if v.state in BAD]
+
+
+def test_first_captured_shape_compiles_for_84_s_in_silence() -> None:
+    world = World(2).to("graphs")
+    world["TP0"].does(child_cpu=1.0, wchan="anon_pipe_read", compilers=(Compiler(900, "cicc", "norm.cu", 1.0),))
+    world["TP1"].idle()
+    world["TP1"].does(waits_for_lock="/root/.cache/flashinfer/norm.lock", lock_holder=101)
+    world.run(300)
+    assert world.states() == ["progressing"]
+    assert world.verdict.headline == "graph capture: TP0 compiles kernels; TP1 waits for it"
+
+
+def test_compilers_of_another_program_hold_the_lock() -> None:
+    world = World(2).to("graphs")
+    for rank in world.ranks:
+        rank.idle()
+        rank.does(waits_for_lock="/root/.cache/flashinfer/norm.lock", lock_holder=7777)
+    world.run(300)
+    assert world.verdict.state == "waiting-by-design"
+    assert "7777" in world.verdict.headline
+    never_bad(world)
+
+
+def test_slow_disk_looks_dead_for_one_read_ahead() -> None:
+    world = World(1).to("weights")
+    world.host["read_ahead_bytes"] = 8 << 20
+    world[0].does(state="D", wchan="folio_wait_bit_common")
+    for _ in range(6):
+        world[0].read = 8 * MB
+        world.run(1)
+        world[0].read = 0
+        world.run(40)
+    never_bad(world)
+    assert set(world.states()[1:]) <= {"slow", "suspect", "progressing"}
+    assert world.states().count("suspect") <= 2
+
+
+def test_repacking_experts_for_eight_minutes() -> None:
+    world = World(3).to("weights")
+    for rank in world.ranks:
+        rank.does(read=100 * MB, state="R", cpu=0.5)
+    world.run(10)
+    for rank in world.ranks:
+        rank.gloo_wait()
+    world["TP2"].compute()
+    world.run(200)
+    assert world.verdict.state == "progressing"
+    world.run(60)
+    world.dump("TP2", "_repack@sglang/srt/layers/quantization/mxfp4.py", "process_weights_after_loading@sglang/x.py")
+    world.run(222)
+    never_bad(world)
+    assert world.verdict.state == "slow"
+    assert "the stacks show work" in world.verdict.headline
+
+
+def test_load_from_the_page_cache_reads_no_byte() -> None:
+    world = World(1).to("weights")
+    world[0].compute()
+    for done in range(9):
+        world.log(
+            f"Loading safetensors checkpoint shards:  {done * 11}% Completed | {done}/9 [00:01<00:09,  1.18s/it]"
+        )
+        world.run(10)
+    assert world.states() == ["progressing"]
+
+
+def test_mmap_on_fuse_moves_only_rss() -> None:
+    world = World(1).to("weights")
+    world[0].does(state="D", wchan="folio_wait_bit_common", mapped=17 * MB)
+    world.run(120)
+    assert world.states() == ["progressing"]
+
+
+def test_starved_of_cpu_is_slow() -> None:
+    world = World(1)
+    world[0].does(role="importing", state="R", cpu=0.05, wait=0.9)
+    world.run(60)
+    assert world.verdict.state == "slow"
+    assert "of a CPU" in world.verdict.headline
+
+
+def test_idle_ready_scheduler_burns_a_core() -> None:
+    world = World(2).to("ready")
+    world.answers(200)
+    for rank in world.ranks:
+        rank.compute()
+    world.run(300)
+    assert world.states() == ["progressing", "ready"]
+
+
+def test_launcher_is_still_for_minutes() -> None:
+    world = World(2).to("weights")
+    for rank in world.ranks:
+        rank.does(read=50 * MB, cpu=0.4, state="D")
+    world.run(200)
+    assert world.states() == ["progressing"]
+
+
+def test_own_dump_makes_a_traced_moment() -> None:
+    world = World(1).to("graphs")
+    world[0].does(state="t", wchan="ptrace_stop", cpu=0.0, tracer_pid=555)
+    world.run(3)
+    world[0].compute()
+    world.run(5)
+    never_bad(world)
+
+
+def test_zombie_main_thread_with_live_threads() -> None:
+    world = World(1).to("weights")
+    world[0].does(state="Z", threads=2, cpu=0.7)
+    world.run(20)
+    never_bad(world)
+
+
+def test_gpu_works_hard_and_evenly_while_the_cpu_sleeps() -> None:
+    world = World(2).to("graphs")
+    world.run(12)
+    for rank in world.ranks:
+        rank.does(state="S", wchan="futex_do_wait", cpu=0.0, util=100, power=520, wobble=1.0)
+    world.run(200)
+    never_bad(world)
+    assert world.verdict.state == "progressing"
+
+
+def test_one_rank_compiles_in_process_while_the_others_spin() -> None:
+    world = World(8).to("graphs")
+    for rank in world.ranks:
+        rank.spin(164)
+    world["TP0"].compute()
+    world["TP0"].util = 0
+    world.run(100)
+    never_bad(world)
+
+
+def test_gate_is_a_wait_by_design() -> None:
+    world = World(2, args=ServerArgs(tp=2, gated_launch_port=31999)).to("dist_init")
+    world.everywhere("Init torch distributed ends. elapsed=1.00 s, mem usage=1.00 GB")
+    for rank in world.ranks:
+        rank.idle()
+    for i in range(20):
+        world.log(f"TP0: Gated launch still waiting for activation. rank=0 elapsed={i}0 s")
+        world.run(10)
+    assert world.verdict.state == "waiting-by-design"
+    assert world.verdict.next[0].command == "curl -X POST http://127.0.0.1:31999/gate/activate"
+    never_bad(world)
+
+
+def test_other_node_late_then_there() -> None:
+    args = ServerArgs(tp=4, nnodes=2, dist_init_addr="10.0.0.1:5000")
+    world = World(2, args=args).to("dist_init")
+    world["TP0"].store_wait()
+    world["TP1"].gloo_wait()
+    world.run(120)
+    assert world.verdict.state == "waiting-by-design"
+    assert world.verdict.headline.startswith("node 1 of 2 has not joined at 10.0.0.1:5000")
+    for rank in world.ranks:
+        rank.compute()
+    world.everywhere("Init torch distributed ends. elapsed=120.00 s, mem usage=1.00 GB")
+    world.run(10)
+    assert world.verdict.state == "progressing"
+    never_bad(world)
+
+
+def test_other_node_missing_for_five_minutes_is_stalled() -> None:
+    args = ServerArgs(tp=4, nnodes=2, dist_init_addr="10.0.0.1:5000")
+    world = World(2, args=args).to("dist_init")
+    world["TP0"].store_wait()
+    world["TP1"].gloo_wait()
+    world.run(320)
+    assert world.states()[-1] == "stalled"
+    assert world.verdict.odd_ranks == ("node 1",)
+
+
+def test_no_flapping_when_bursts_come_every_twenty_seconds() -> None:
+    world = World(1).to("weights")
+    for _ in range(12):
+        world[0].compute()
+        world.run(2)
+        world[0].idle()
+        world.run(18)
+    assert world.states().count("suspect") <= 1
+    never_bad(world)
