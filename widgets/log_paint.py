@@ -29,6 +29,7 @@ class Brush:
     expected: tuple[str, ...] = ()
     pattern: Pattern | None = None
     wraps: bool = False
+    milestones: frozenset[int] | None = None  # numbers of the lines that are milestones; None: as described
 
     @property
     def has_clock(self) -> bool:
@@ -51,8 +52,8 @@ def paint_row(placed: Placed, brush: Brush, cursor: bool = False) -> Line:
     row = placed.row
     if row.kind == "gap":
         line = rule(gap_words(row), brush.width, "warn")
-    elif row.kind == "noise":
-        line = _noise(row, brush)
+    elif row.kind in ("noise", "frames"):
+        line = _hidden(row, brush)
     else:
         line = _line(placed, brush)
     if cursor:
@@ -74,9 +75,14 @@ def rule(words: str, width: int, style: str) -> Line:
     return (("─" * side, "rule"), (f" {words} ", style), ("─" * side, "rule"))
 
 
-def _noise(row: Row, brush: Brush) -> Line:
+def _hidden(row: Row, brush: Brush) -> Line:
+    """How many lines are not shown, and the key that shows them."""
+    blank = " " * (brush.lead - GUTTER)
+    if row.kind == "frames":
+        words = f"  ... {plural(row.count, 'line')} of traceback (enter shows)"
+        return ((" ", ""), ("┃", "bad"), (f" {blank}", ""), (words, "dim"))
     words = plural(row.count, "known harmless line" if row.line.kind == "noise" else "access or harmless line")
-    return ((f" · {' ' * (brush.lead - GUTTER)}", "dim"), (f"{words} (f shows)", "dim"))
+    return ((f" · {blank}", "dim"), (f"{words} (f shows)", "dim"))
 
 
 def _line(placed: Placed, brush: Brush) -> Line:
@@ -84,7 +90,7 @@ def _line(placed: Placed, brush: Brush) -> Line:
     head = _lead(placed, brush)
     tail = suffix(row, brush.expected) if placed.piece == 0 else ()
     tail_width = sum(cell_len(text) for text, _ in tail)
-    style = message_style(row)
+    style = message_style(row, brush)
     text = placed.text
     if brush.wraps:
         return (*head, *_marked(text, style, brush.pattern), *tail)
@@ -102,7 +108,7 @@ def _line(placed: Placed, brush: Brush) -> Line:
 def _lead(placed: Placed, brush: Brush) -> Line:
     row = placed.row
     first = placed.piece == 0
-    mark, style = gutter(row) if first else ("│", "rule")
+    mark, style = gutter(row, brush) if first else ("│", "rule")
     spans: list[Span] = [(" ", ""), (mark, style), (" ", "")]
     if brush.has_clock:
         spans.append((f"{_clock(row, brush) if first else '':>8} ", "dim"))
@@ -119,14 +125,22 @@ def _clock(row: Row, brush: Brush) -> str:
     return row.clock
 
 
-def gutter(row: Row) -> Span:
+def shows_milestone(row: Row, brush: Brush) -> bool:
+    """Whether the row is a milestone of this start. Seen alone, a second warm-up request looks like one too."""
+    line = row.line
+    if not is_milestone(line):
+        return False
+    return brush.milestones is None or not line.number or line.number in brush.milestones
+
+
+def gutter(row: Row, brush: Brush) -> Span:
     """The mark of a row: milestones and errors can be found by eye."""
     line = row.line
     if line.kind == "traceback":
         return "┃", "bad"
     if is_error(line):
         return "✗", "bad"
-    if is_milestone(line):
+    if shows_milestone(row, brush):
         return "◆", "accent"
     if line.kind == "bar":
         return "▷", "info"
@@ -137,14 +151,14 @@ def gutter(row: Row) -> Span:
     return " ", ""
 
 
-def message_style(row: Row) -> str:
+def message_style(row: Row, brush: Brush) -> str:
     """The style of the message itself."""
     line = row.line
     if line.kind == "traceback":
         return "bad-soft"
     if is_error(line):
         return "bad"
-    if is_milestone(line):
+    if shows_milestone(row, brush):
         return "strong"
     if line.kind == "bar":
         return "info"

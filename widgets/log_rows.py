@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sgmon.model import LogLine
 from widgets.log_text import Entry, Wanted
@@ -14,6 +14,8 @@ QUIET_S = 20.0
 #: equal lines of other ranks fold when they come within so many lines and seconds of the first
 FOLD_LINES = 160
 FOLD_S = 5.0
+#: a traceback of more lines shows its first and its last two, the rest on request
+TRACEBACK_LINES = 6
 
 _PREFIX = re.compile(r"\[(?:\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)[^\]]{0,40}\] ?")
 _COUNT = re.compile(r"(\d+)/(\d+)")
@@ -27,7 +29,7 @@ class Row:
 
     offset: int
     part: int  # -1: the silence before a line; 0, 1 ...: the states that one physical line holds
-    kind: str  # "line" | "gap" | "noise"
+    kind: str  # "line" | "gap" | "noise" | "frames"
     line: LogLine
     clock: str = ""
     message: str = ""
@@ -51,6 +53,7 @@ class Folding:
     noise_shown: bool = False
     wanted: Wanted | None = None
     gaps: bool = True
+    opened: frozenset[int] = frozenset()  # offsets of lines whose traceback is shown in full
 
 
 @dataclass(slots=True)
@@ -95,7 +98,7 @@ def split_prefix(text: str) -> tuple[str, str]:
 
 
 def is_error(line: LogLine) -> bool:
-    return line.kind in ("error", "traceback") or (line.level == "error" and line.kind != "noise")
+    return line.kind == "error" or (line.level == "error" and line.kind not in ("noise", "traceback"))
 
 
 def is_warning(line: LogLine) -> bool:
@@ -118,18 +121,58 @@ class Folder:
         self._last_t: float | None = None
         self._undated = False
         self._burst = 0
+        self._in_traceback = False
 
     def fold(self, entries: Iterable[Entry]) -> list[Row]:
         previous, part = -1, 0
         for index, (offset, line) in enumerate(entries):
             part = part + 1 if offset == previous else 0
             previous = offset
+            line = self._in_context(line)
             if self._how.gaps:
                 self._quiet(offset, line, index)
             if self._how.wanted is not None and not self._how.wanted(line):
                 continue
             self._take(offset, part, line, index)
-        return [draft.row() for draft in self._drafts if not draft.dead]
+        return [draft.row() for draft in self._tidy()]
+
+    def _in_context(self, line: LogLine) -> LogLine:
+        """The quoted source between two frames belongs to the traceback; alone it cannot be told from other text."""
+        if line.kind == "traceback":
+            self._in_traceback = True
+        elif line.t is not None or not line.text[:1].isspace():
+            self._in_traceback = "Traceback (most recent" in line.text
+        elif self._in_traceback and line.kind == "":
+            return replace(line, kind="traceback")
+        return line
+
+    def _tidy(self) -> list[_Draft]:
+        """Without what was superseded; runs of noise made one, long tracebacks cut to their ends."""
+        drafts: list[_Draft] = []
+        run: list[_Draft] = []
+        for draft in self._drafts:
+            if draft.dead:
+                continue
+            if draft.kind == "line" and draft.line.kind == "traceback":
+                run.append(draft)
+                continue
+            drafts += self._cut(run)
+            run = []
+            if draft.kind == "noise" and drafts and drafts[-1].kind == "noise":
+                drafts[-1].count += draft.count
+                continue
+            drafts.append(draft)
+        return drafts + self._cut(run)
+
+    def _cut(self, run: list[_Draft]) -> list[_Draft]:
+        how = self._how
+        if len(run) <= TRACEBACK_LINES or how.every_line or how.wanted is not None:
+            return run
+        if any(draft.offset in how.opened for draft in run):
+            return run
+        first = run[1]
+        frames = _Draft(first.offset, first.part, "frames", first.line, first.index, count=len(run) - 3)
+        return [run[0], frames, *run[-2:]]
 
     def _quiet(self, offset: int, line: LogLine, index: int) -> None:
         if line.t is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
@@ -61,7 +61,8 @@ class Window:
             self._kept.move_to_end(block)
             return kept[1]
         start, end = block * self.text.block_bytes, (block + 1) * self.text.block_bytes
-        rows = Folder(self.folding).fold([*before, *own, *after])
+        folding = replace(self.folding, opened=self.expanded)
+        rows = Folder(folding).fold([*before, *own, *after])
         placed = [p for row in rows if start <= row.offset < end for p in self._place(row)]
         self._kept[block] = (state, placed)
         self._kept.move_to_end(block)

@@ -11,7 +11,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sgmon.model import Snapshot
+from sgmon.model import LogState, Snapshot
 from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list, size
 from widgets.line import Line, join_ends
@@ -47,6 +47,7 @@ class LogView:
     last_byte_age_s: int | None = None
     quiet_s: int = 0
     rate: float | None = None
+    milestones: frozenset[int] | None = None
 
 
 class LogPanel(Panel[LogView]):
@@ -138,6 +139,7 @@ class LogPanel(Panel[LogView]):
         self.words = ""  # the last thing to tell, until the next key
         self._generation = -1
         self._sizes: list[tuple[float, int]] = []
+        self._known: tuple[object, frozenset[int]] = (None, frozenset())
 
     # from the snapshot
 
@@ -161,7 +163,17 @@ class LogPanel(Panel[LogView]):
             last_byte_age_s=age_s,
             quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
             rate=self._rate(snapshot.t, text.size),
+            milestones=self._milestones(log),
         )
+
+    def _milestones(self, log: LogState) -> frozenset[int] | None:
+        """Line numbers of the milestones; None while the log state does not count the same lines as the index."""
+        total = self.log_text.total
+        if not log.milestones or abs(log.lines - total) > max(2000, total // 20):
+            return None
+        if self._known[0] is not log.milestones:
+            self._known = (log.milestones, frozenset(m.line for m in log.milestones))
+        return self._known[1]
 
     def _rate(self, t: float, size_bytes: int) -> float | None:
         """Growth over the last five seconds of the watch."""
@@ -246,6 +258,7 @@ class LogPanel(Panel[LogView]):
             first_t=view.first_t,
             rank_width=rank_width,
             pattern=self.hunt.pattern,
+            milestones=view.milestones,
         )
         wrap_width = max(24, self.brush.room)
         if wrap_width != self.window.expanded_width:
@@ -359,7 +372,20 @@ class LogPanel(Panel[LogView]):
             self._jump("hit", step, self.reader.cursor[0])
 
     def action_jump(self, what: str, step: int) -> None:
+        known = self.view.milestones if self.view is not None else None
+        chosen = self.reader.chosen
+        if what == "milestone" and known and chosen is not None and chosen.row.line.number:
+            self._to_milestone(known, chosen.row.line.number, step)
+            return
         self._jump(what, step, self.reader.cursor[0])
+
+    def _to_milestone(self, known: frozenset[int], here: int, step: int) -> None:
+        step = -1 if self.reader.following else step
+        near = [n for n in known if (n > here if step > 0 else n < here)]
+        if not near:
+            self._tell(f"no milestone further {'down' if step > 0 else 'up'}")
+            return
+        self.goto_line(min(near) if step > 0 else max(near))
 
     def _jump(self, what: str, step: int, offset: int) -> None:
         if self.reader.following:  # nothing is further down: the nearest one is meant
