@@ -32,8 +32,8 @@ def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes 
     pid, master = pty.fork()
     if pid == 0:
         os.environ.update(TERM="tmux-256color", COLORTERM="", LINES=str(rows), COLUMNS=str(columns))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvp(argv[0], list(argv))
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     seen = bytearray()
     first = _read_until(master, seen, start + 30, wanted)
     before_cpu, before_bytes = _cpu(pid), len(seen)

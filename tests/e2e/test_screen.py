@@ -1,0 +1,83 @@
+"""The whole of it in a pty: simulated server, probes, engine, screen, keys, quitting."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import Terminal
+
+ALTERNATE_OFF = b"\x1b[?1049l"
+MOUSE_OFF = b"\x1b[?1000l"
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(60, 15), (120, 40)])
+def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines(columns: int, rows: int) -> None:
+    with Terminal("demo", "stopped", "--speed", "4", columns=columns, rows=rows) as terminal:
+        terminal.until(
+            lambda text: "STOPPED" in text.split("\n")[0] and "TP1" in text.split("\n")[0] and "kill -CONT" in text,
+            60,
+        )
+        pressed = time.monotonic()
+        terminal.press("q")
+        assert terminal.wait(10) == 0
+        assert time.monotonic() - pressed < 5.0  # the simulated server is ended as well
+        assert ALTERNATE_OFF in terminal.raw
+        tail = bytes(terminal.raw).split(ALTERNATE_OFF)[-1].decode(errors="replace")
+        said = [line for line in tail.replace("\r", "").split("\n") if line.strip("\x1b[]?0123456789hlm;= >")]
+        assert any("TP1" in line for line in said), said
+
+
+def test_stacks_come_at_a_key_press_and_the_way_back() -> None:
+    with Terminal("demo", "stopped", "--speed", "4") as terminal:
+        terminal.until(lambda text: "STOPPED" in text, 60)
+        terminal.press("D")
+        text = terminal.until(lambda text: "load_model" in text, 30)
+        assert "TP1" in text
+        terminal.press("q")
+        terminal.until(lambda text: "workers" in text and "load_model" not in text, 10)
+        terminal.press("?")
+        terminal.until(lambda text: "help" in text.splitlines()[0].lower() or "this help" in text, 10)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_terminal_back_and_ends_the_simulated_server(number: int) -> None:
+    with Terminal("demo", "healthy", "--speed", "4") as terminal:
+        terminal.until(lambda text: "PROGRESSING" in text, 60)
+        children = _descendants(terminal.pid)
+        assert children
+        terminal.signal(number)
+        assert terminal.wait(10) != 0
+        assert ALTERNATE_OFF in terminal.raw
+        _until_gone(children)
+
+
+def test_a_killed_sgmon_leaves_no_simulated_server_behind() -> None:
+    with Terminal("demo", "healthy", "--speed", "4") as terminal:
+        terminal.until(lambda text: "PROGRESSING" in text, 60)
+        children = _descendants(terminal.pid)
+        terminal.signal(signal.SIGKILL)
+        terminal.wait(10)
+        _until_gone(children)
+
+
+def _descendants(pid: int) -> list[int]:
+    found, todo = [], [pid]
+    while todo:
+        try:
+            for task in Path(f"/proc/{todo.pop()}/task").iterdir():
+                more = [int(word) for word in (task / "children").read_text().split()]
+                found += more
+                todo += more
+        except OSError:
+            continue
+    return found
+
+
+def _until_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 15
+    while alive := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
+        assert time.monotonic() < end, f"still alive: {alive}"
+        time.sleep(0.05)

@@ -1,0 +1,74 @@
+"""``sgmon wait`` over simulated servers: state, culprit and exit code of each, with no false alarm on the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+
+from sgmon import demo
+
+ALARMS = {"suspect", "stalled", "stopped", "crashed"}
+
+
+class Case(NamedTuple):
+    scenario: str
+    tp: int | None
+    code: int
+    state: str
+    odd: list[str] | None
+    words: str
+    allowed: set[str]
+
+
+#: played side by side, three at a time: the standing ones take half a minute each
+CASES = [
+    Case("healthy", 2, 0, "ready", [], "ready", set()),
+    Case("slow-disk", 2, 0, "ready", [], "ready", set()),
+    Case("compiling", 2, 0, "ready", [], "ready", set()),
+    Case("stopped", 2, 3, "stopped", ["TP1"], "TP1", {"stopped", "suspect"}),
+    Case("stuck-rank", None, 3, "stalled", ["TP5"], "TP5", {"suspect", "stalled"}),
+    Case("nccl-hang", 4, 3, "stalled", ["TP3"], "TP3", {"suspect", "stalled"}),
+    Case("crash", 4, 5, "crashed", ["TP2"], "TP2", {"crashed"}),
+    Case("oom", 4, 5, "crashed", None, "memory", {"crashed"}),
+    Case("killed", 2, 5, "crashed", ["TP1"], "TP1", {"crashed"}),
+    Case("port-taken", 2, 5, "crashed", [], "port", {"crashed"}),
+    Case("missing-peer", 2, 4, "waiting-by-design", None, "node 1", {"suspect"}),
+    Case("gate", 2, 4, "waiting-by-design", None, "gate", {"suspect"}),
+]
+
+
+def play(case: Case) -> tuple[int, dict[str, Any], str]:
+    with demo.start(case.scenario, tp=case.tp, speed=3.0) as server:
+        argv = ["wait", "--json", "--pid", str(server.pid), "--stall", "1s"]
+        argv += ["--timeout", "45s" if case.code == 4 else "110s"]
+        run = subprocess.run(
+            [sys.executable, "-m", "tui_app.cli", *argv], capture_output=True, text=True, timeout=170, check=False
+        )
+    return run.returncode, json.loads(run.stdout) if run.stdout.strip() else {}, run.stderr
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, tuple[int, dict[str, Any], str]]:
+    with ThreadPoolExecutor(3) as pool:
+        return dict(zip([case.scenario for case in CASES], pool.map(play, CASES), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.scenario)
+def test_what_wait_says(case: Case, played: dict[str, tuple[int, dict[str, Any], str]]) -> None:
+    code, said, err = played[case.scenario]
+    story = [(change["t"], change["state"], change["headline"]) for change in said.get("verdicts", [])]
+    assert said, err
+    assert (code, said["state"]) == (case.code, case.state), (said["headline"], story)
+    if case.odd is not None:
+        assert said["odd_ranks"] == case.odd, (said["headline"], story)
+    text = said["headline"] + " ".join(fact["text"] for fact in said["evidence"])
+    assert case.words.lower() in text.lower(), text
+    false = {state for _, state, _ in story} & ALARMS - case.allowed
+    assert not false, story
