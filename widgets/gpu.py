@@ -59,6 +59,7 @@ class GpuPanel(Panel[GpuView]):
     NUMBER = "2"
     TITLE = "GPUs"
     PROBE = "gpu"
+    READS = ("gpu", "series", "verdict")
     HINTS = (("z", "zoom"),)
 
     def select(self, snapshot: Snapshot) -> GpuView:

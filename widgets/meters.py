@@ -38,8 +38,11 @@ def by_slot(
 ) -> list[float | None]:
     """Points into equal time slots that end now; a slot without a point is None. The last point wins."""
     out: list[float | None] = [None] * slots
-    for t, value in points:
+    oldest = now - slots * slot_s
+    for t, value in reversed(points):
+        if t <= oldest:
+            break
         index = slots - 1 - int((now - t) / slot_s)
-        if 0 <= index < slots and value is not None:
+        if value is not None and 0 <= index < slots and out[index] is None:
             out[index] = value
     return out

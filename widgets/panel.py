@@ -29,6 +29,7 @@ class Panel(Painted, Generic[View], can_focus=True):
     NUMBER: ClassVar[str] = ""
     TITLE: ClassVar[str] = ""
     PROBE: ClassVar[str] = ""  # the probe that feeds this panel; its silence shows in the title
+    READS: ClassVar[tuple[str, ...]] = ()  # parts of a snapshot that select looks at; () when it looks at more
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = ()  # (key, word) for the footer while focused
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,6 +47,7 @@ class Panel(Painted, Generic[View], can_focus=True):
         self.top = 0  # rows scrolled away
         self.fixed_rows = 0  # rows at the top of paint's answer that do not scroll
         self._painted: tuple[object, ...] = ()
+        self._selected: Snapshot | None = None
         self._late = ""
 
     # what a subclass gives
@@ -84,7 +86,8 @@ class Panel(Painted, Generic[View], can_focus=True):
         if self.snapshot is None:
             return
         try:
-            self.view = self.select(self.snapshot)
+            if self.view is None or not self._same_for_us(self.snapshot):
+                self.view, self._selected = self.select(self.snapshot), self.snapshot
             late = self.lateness(self.snapshot)
             state = (self.view, self.size, self.top, self.has_focus, late, self.state_of_rows())
             if state == self._painted:
@@ -95,8 +98,15 @@ class Panel(Painted, Generic[View], can_focus=True):
             if os.environ.get("SGMON_STRICT_PANELS"):
                 raise
             self.failure = f"{type(error).__name__}: {clean(str(error), 200)}"
-            self._painted = ()
+            self._painted, self.view = (), None
             self.show_lines(self.error_face())
+
+    def _same_for_us(self, snapshot: Snapshot) -> bool:
+        """Whether select would see nothing new: the same parts, within the same second (parts are shared)."""
+        old = self._selected
+        if old is None or not self.READS or int(old.t) != int(snapshot.t):
+            return False
+        return all(getattr(old, name) is getattr(snapshot, name) for name in self.READS)
 
     def state_of_rows(self) -> object:
         """More that decides what is painted, such as the selected row."""

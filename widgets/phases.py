@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgmon.model import Milestone, Process, RankProgress, Snapshot
+from widgets.ages import rough
 
 #: phases in their usual order with a long and a short column name
 COLUMNS: tuple[tuple[str, str, str], ...] = (
@@ -196,8 +197,8 @@ def age_of(snapshot: Snapshot, t: float | None, seen_t: float | None) -> int | N
         by_line = snapshot.epoch + snapshot.t - t
         started = snapshot.server.started_epoch if snapshot.server else None
         if by_line >= -2 and (started is None or t >= started - 60) and (by_seen is None or by_line > by_seen - 3):
-            return max(0, int(by_line))
-    return None if by_seen is None else max(0, int(by_seen))
+            return rough(by_line)
+    return None if by_seen is None else rough(by_seen)
 
 
 def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:

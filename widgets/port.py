@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sgmon.model import PortReading, Snapshot
 from sgmon.text import clean
 from sgmon.units import age, duration
+from widgets.ages import ago, rough
 from widgets.line import Line
 from widgets.panel import Panel
 
@@ -29,6 +30,7 @@ class PortPanel(Panel[PortView]):
     NUMBER = "5"
     TITLE = "port"
     PROBE = "port"
+    READS = ("server", "port", "port_changed_t", "verdict", "log")
     HINTS = (("c", "copy"),)
 
     def select(self, snapshot: Snapshot) -> PortView:
@@ -56,8 +58,8 @@ def select(snapshot: Snapshot) -> PortView:
         address=address,
         is_ready=snapshot.verdict.state == "ready",
         was_ready=snapshot.log.ready_line is not None,
-        for_s=None if since is None else max(0, int(snapshot.t - since)),
-        age_s=None if asked is None else max(0, int(snapshot.t - asked)),
+        for_s=None if since is None else rough(snapshot.t - since),
+        age_s=None if asked is None else rough(snapshot.t - asked),
     )
 
 
@@ -69,7 +71,7 @@ def paint(view: PortView) -> list[Line]:
     rows: list[Line] = [answer_line(view, reading)]
     rows += owner_lines(reading)
     if view.age_s is not None:
-        rows.append(((f" asked {age(view.age_s)} ago", "dim"), (_for(view), "dim")))
+        rows.append(((f" asked {ago(view.age_s)}", "dim"), (_for(view), "dim")))
     if reading.note:
         rows.append(((f" {clean(reading.note, 120)}", "dim"),))
     rows += [

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sgmon.model import Bar, Snapshot
 from sgmon.text import clean
 from sgmon.units import age, rank_list
+from widgets.ages import ago, rough
 from widgets.line import Line, cell, cell_len
 from widgets.meters import bar
 from widgets.panel import Panel
@@ -45,6 +46,7 @@ class StartupPanel(Panel[StartupView]):
 
     NUMBER = "1"
     TITLE = "startup"
+    READS = ("server", "log", "procs", "verdict")
     HINTS = (("d", "stack"), ("D", "all stacks"))
 
     def select(self, snapshot: Snapshot) -> StartupView:
@@ -77,7 +79,7 @@ def select(snapshot: Snapshot) -> StartupView:
         version = f"SGLang {clean(server.version, 30)}" if server.version else ""
         identity = " · ".join(part for part in (model, shape, version, f"pid {server.pid}") if part)
         if server.started_epoch is not None:
-            up_s = max(0, int(snapshot.epoch + snapshot.t - server.started_epoch))
+            up_s = rough(snapshot.epoch + snapshot.t - server.started_epoch)
     return StartupView(
         columns=columns_for(snapshot),
         rows=rank_rows(snapshot),
@@ -100,7 +102,7 @@ def _bars(snapshot: Snapshot) -> tuple[BarView, ...]:
             rank=item.rank,
             done=item.done,
             total=item.total,
-            moved_s=None if item.moved_t is None else max(0, int(snapshot.t - item.moved_t)),
+            moved_s=None if item.moved_t is None else rough(snapshot.t - item.moved_t),
         )
         for item in newest
     )
@@ -153,7 +155,7 @@ def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int)
         glyph, style = _MARKS.get(state, ("·", "dim"))
         spans.append(cell(glyph, cells, "odd" if row.odd and state in (NOW, NEXT) else style))
     words = row.last.replace("_", " ")
-    words += f" {age(row.for_s)} ago" if row.for_s is not None else ""
+    words += f" {ago(row.for_s)}" if row.for_s is not None else ""
     style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")
     return _with_words(tuple(spans), words, style, width)
 
@@ -182,7 +184,7 @@ def _bar_line(item: BarView, width: int) -> Line:
     name = f" {clean(item.name, 20)} "
     numbers = f" {item.done}/{item.total}"
     numbers += f" {share * 100:.0f}%" if share is not None else ""
-    moved = "" if item.moved_s is None else f"  moved {age(item.moved_s)} ago"
+    moved = "" if item.moved_s is None else f"  moved {ago(item.moved_s)}"
     who = f" ({clean(item.rank, 12)} counts for all)" if item.rank else ""
     tail = numbers + moved + who
     if width - cell_len(name) - cell_len(tail) < 10:

@@ -10,6 +10,7 @@ from textual import events
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
 from sgmon.text import clean
 from sgmon.units import age, plural
+from widgets.ages import ago, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
 from widgets.states import face_of
@@ -20,8 +21,7 @@ class VerdictView(NamedTuple):
 
     verdict: Verdict
     for_s: int
-    history: tuple[VerdictChange, ...]
-    now: int
+    history: tuple[tuple[str, int], ...]  # state, how long ago it began
     servers: int
     note: str
 
@@ -66,8 +66,7 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
     return VerdictView(
         verdict=verdict,
         for_s=max(0, int(snapshot.t - verdict.since_t)),
-        history=snapshot.verdicts[-12:],
-        now=int(snapshot.t) if len(snapshot.verdicts) > 1 else 0,
+        history=tuple((c.state, rough(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
         servers=len(snapshot.candidates),
         note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
     )
@@ -166,11 +165,9 @@ def next_rows(steps: Sequence[NextStep], width: int, room: int) -> list[Line]:
 def history_row(view: VerdictView, width: int) -> Line:
     """The last changes of the verdict, oldest first: "12m03s ago WAITING → 3m12s ago SUSPECT → ..."."""
     items: list[Line] = []
-    for change in _turns(view.history):
-        face = face_of(change.state)
-        items.append(
-            ((f"{face.glyph} {face.word.lower()}", face.text_style), (f" {age(view.now - change.t)} ago", "dim"))
-        )
+    for state, began_s in view.history:
+        face = face_of(state)
+        items.append(((f"{face.glyph} {face.word.lower()}", face.text_style), (f" {ago(began_s)}", "dim")))
     while items:
         line: Line = ((" so far ", "dim"),)
         for index, item in enumerate(items):

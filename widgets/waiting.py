@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import age, gib
+from widgets.ages import ago, rough
 from widgets.line import Line, wrap
 from widgets.panel import Panel
 
@@ -50,8 +51,8 @@ def select(snapshot: Snapshot) -> WaitingView:
         words += f", {gib(sum(used))} GiB in use" if used else ""
     return WaitingView(
         looked_for=clean(snapshot.looked_for, 600),
-        for_s=int(snapshot.t),
-        asked_s=None if probe is None or probe.last_ok_t is None else max(0, int(snapshot.t - probe.last_ok_t)),
+        for_s=rough(snapshot.t),
+        asked_s=None if probe is None or probe.last_ok_t is None else rough(snapshot.t - probe.last_ok_t),
         gpus=words,
         gpu_trouble=clean(snapshot.gpu.unavailable, 160),
         error=clean(probe.error, 200) if probe else "",
@@ -64,7 +65,7 @@ def paint(view: WaitingView, width: int) -> list[Line]:
     rows: list[Line] = [()]
     look = view.looked_for or "a running SGLang server"
     rows += wrap(((" looking for  ", "info"), (look, "")), width - 1, indent=14)
-    asked = "" if view.asked_s is None else f", last look {age(view.asked_s)} ago"
+    asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
     rows.append(
         ((" since        ", "info"), (f"{age(view.for_s)}{asked}; this page turns by itself when one starts", "dim"))
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sgmon.model import ActivityClock, Process, Snapshot
 from sgmon.text import clean
 from sgmon.units import plural, rank_list
+from widgets.ages import rough
 from widgets.phases import natural_key
 from widgets.states import process_word
 
@@ -107,9 +108,9 @@ def last_sign(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
         return "", None
     marks = [mark for mark in clock.marks if mark.signal != "cpu"] or list(clock.marks)
     if not marks:
-        return "", max(0, int(t - clock.since_t))
+        return "", rough(t - clock.since_t)
     newest = max(marks, key=lambda mark: mark.t)
-    return clean(newest.signal, 12).replace("_", " "), max(0, int(t - newest.t))
+    return clean(newest.signal, 12).replace("_", " "), rough(t - newest.t)
 
 
 def sits_in(process: Process) -> tuple[str, str]:

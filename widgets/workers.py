@@ -10,6 +10,7 @@ from textual.message import Message
 
 from sgmon.model import Snapshot
 from sgmon.units import age, percent, rate, size
+from widgets.ages import ago
 from widgets.line import Line, cell, cell_len, restyle
 from widgets.panel import Panel
 from widgets.worker_rows import WorkerRow, fold_rows, log_sentence, worker_rows
@@ -31,6 +32,7 @@ class WorkersPanel(Panel[WorkersView]):
     NUMBER = "3"
     TITLE = "workers"
     PROBE = "procs"
+    READS = ("server", "procs", "clocks", "verdict")
     HINTS = (("↵", "detail"), ("d", "stack"), ("D", "all stacks"), ("x", "only odd"))
 
     class Chosen(Message):
@@ -124,6 +126,7 @@ class WorkersPanel(Panel[WorkersView]):
     def toggle_only_odd(self) -> None:
         """Show only ranks that differ from the others, or all again."""
         self.only_odd = not self.only_odd
+        self.view = None
         self.update_view()
 
     def key_enter(self) -> None:
@@ -234,7 +237,7 @@ def life_words(row: WorkerRow) -> str:
         return "?"
     if not row.life:
         return f"none for {age(row.life_s)}"
-    return f"{row.life} {age(row.life_s)} ago"
+    return f"{row.life} {ago(row.life_s)}"
 
 
 def pad(line: Line, width: int) -> Line:
