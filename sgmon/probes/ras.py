@@ -28,8 +28,7 @@ COMPARABLE_S = 120.0
 
 _HELLO = b"CLIENT PROTOCOL 2\n"
 _REFUSED = (
-    "nobody listens on {address}: no NCCL communicator yet, the job is over, NCCL is older than 2.24, "
-    "RAS is switched off (NCCL_RAS_ENABLE=0), or the server uses no NCCL"
+    "nobody listens on {address}: no NCCL communicator yet (or no longer), NCCL before 2.24, or NCCL_RAS_ENABLE=0"
 )
 
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sgmon.model import Frame, StackClass, StackDump
-from sgmon.stacks.phase import phase_frame
+from sgmon.stacks.phase import phase_frame, phase_of_frames
 from sgmon.stacks.refusals import GONE, ZOMBIE
 from sgmon.stacks.waits import FOR_GPU, Wait, wait_of
 
 _Key = tuple[tuple[str, str], ...]
 _SETUP = ("rendezvous", "init_process_group", "store_get")
 _RANK_ROLES = ("scheduler", "importing")
+MAX_SEEN = 3
 _DEAD = (GONE.why, ZOMBIE.why)
 #: Python's own start of every process: nothing that a reader needs
 _BOILERPLATE = ("multiprocessing/", "<string>", "<frozen runpy>", "<frozen importlib")
@@ -33,6 +34,7 @@ class _Place:
     wait: Wait | None
     moved: bool
     samples: int
+    innermost: str  # function of the newest sample
 
 
 def merge(dumps: Sequence[StackDump]) -> tuple[StackClass, ...]:
@@ -101,7 +103,7 @@ def _waiting(rank: str, stacks: Sequence[tuple[Frame, ...]]) -> _Place | None:
     if len({_path(tail) for tail in tails}) > 1:
         return None
     moved = len({_exact(tail[1:]) for tail in tails}) > 1  # the lines of the wait's own loop do not count
-    return _Place(rank, _path(tails[-1]), stacks[-1], waits[-1], moved, len(stacks))
+    return _Place(rank, _path(tails[-1]), stacks[-1], waits[-1], moved, len(stacks), stacks[-1][0].function)
 
 
 def _working(rank: str, stacks: Sequence[tuple[Frame, ...]]) -> _Place:
@@ -110,7 +112,7 @@ def _working(rank: str, stacks: Sequence[tuple[Frame, ...]]) -> _Place:
     at = phase_frame(shared)
     place = shared if at is None else shared[at:]
     frames = shared or stacks[-1] if moved else stacks[-1]
-    return _Place(rank, _path(place), frames, None, moved, len(stacks))
+    return _Place(rank, _path(place), frames, None, moved, len(stacks), stacks[-1][0].function)
 
 
 def _shared(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:
@@ -177,10 +179,11 @@ def _class(group: Sequence[_Place], odd: bool) -> StackClass:
 
 
 def _note(group: Sequence[_Place]) -> str:
+    """In words: the wait, or the phase and where inside it; and what the samples prove."""
     wait = group[0].wait
-    parts = [f"waits in {wait.words}"] if wait is not None else []
     samples = max(place.samples for place in group)
     still = [place.rank for place in group if not place.moved]
+    parts = [f"waits in {wait.words}"] if wait is not None else _work_words(group)
     if samples == 1:
         parts.append("one sample: cannot tell frozen from moving")
     elif wait is None and still and len(still) < len(group):
@@ -188,6 +191,13 @@ def _note(group: Sequence[_Place]) -> str:
     elif wait is None and still:
         parts.append(f"same frames in all {samples} samples, which a long computation shows too")
     return "; ".join(parts)
+
+
+def _work_words(group: Sequence[_Place]) -> list[str]:
+    phase = phase_of_frames(group[0].frames)
+    seen = list(dict.fromkeys(place.innermost for place in group))
+    tail = ", …" if len(seen) > MAX_SEEN else ""
+    return [f"at work in {phase}"] * bool(phase) + [f"last seen in {', '.join(seen[:MAX_SEEN])}{tail}"]
 
 
 def _unseen(rank: str, dumps: Sequence[StackDump]) -> StackClass:

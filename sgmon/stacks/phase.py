@@ -94,6 +94,11 @@ def phase_frame(frames: Sequence[Frame]) -> int | None:
     return found[0] if found else None
 
 
+def phase_of_frames(frames: Sequence[Frame], version: str = "") -> str:
+    """The phase that a rank's main thread proves, or ""."""
+    return _phase_of_frames(frames, *_rules_of(False, _version(version)))
+
+
 def _phase_of_frames(frames: Sequence[Frame], rules: Sequence[_Rule], index: PatternIndex) -> str:
     found = index.first(frames)
     if found is None:
