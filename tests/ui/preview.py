@@ -17,7 +17,8 @@ from tui_app.farewell import farewell
 def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else "stuck"
     options = set(sys.argv[2:])
-    text = fakes.log_of(Path(tempfile.mkdtemp()) / "sglang-30000.log", fakes.log_rows())
+    folder = tempfile.TemporaryDirectory()
+    text = fakes.log_of(Path(folder.name) / "sglang-30000.log", fakes.log_rows())
     engine = fakes.FakeEngine(getattr(fakes, name)(), log_text=text)
     stop = threading.Event()
 
@@ -26,9 +27,11 @@ def main() -> None:
             engine.give(replace(engine.snapshot, t=engine.snapshot.t + 0.5))
 
     threading.Thread(target=tick, daemon=True).start()
-    SgmonApp(engine, Settings(ascii="--ascii" in options)).run(mouse="--mouse" in options)
+    app = SgmonApp(engine, Settings(ascii="--ascii" in options))
+    app.run(mouse="--mouse" in options)
     stop.set()
     print("\n".join(farewell(engine.snapshot)))
+    sys.exit(app.return_code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,117 @@
+"""In a real terminal (a pty): signals restore it, quitting leaves two lines, a terminal that hangs does not hold us."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Iterator
+
+import pyte
+import pytest
+
+ROWS, COLUMNS = 24, 80
+
+
+class Terminal:
+    """A child in a pty, and what a terminal makes of its output."""
+
+    def __init__(self, snapshot: str) -> None:
+        self.screen = pyte.Screen(COLUMNS, ROWS)
+        self.stream = pyte.ByteStream(self.screen)
+        self.output = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm-256color", TEXTUAL_ANIMATIONS="none")
+            os.execv(sys.executable, [sys.executable, "-m", "tests.ui.preview", snapshot])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self.mode = termios.tcgetattr(self.fd)
+
+    def read_until(self, wanted: bytes, limit_s: float = 40.0) -> None:
+        deadline = time.monotonic() + limit_s
+        while wanted not in self.output:
+            assert time.monotonic() < deadline, f"no {wanted!r} in {self.output[-2000:]!r}"
+            self.read_some()
+
+    def read_some(self) -> bool:
+        ready, _, _ = select.select([self.fd], [], [], 0.2)
+        if not ready:
+            return True
+        try:
+            chunk = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.output += chunk
+        self.stream.feed(chunk)
+        return bool(chunk)
+
+    def drain(self, limit_s: float = 20.0) -> None:
+        deadline = time.monotonic() + limit_s
+        while self.read_some():
+            assert time.monotonic() < deadline, "the process does not end"
+
+    def end(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    child = Terminal("stuck")
+    yield child
+    try:
+        os.kill(child.pid, signal.SIGKILL)
+        os.waitpid(child.pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+    os.close(child.fd)
+
+
+def is_restored(output: bytes) -> bool:
+    """Left the alternate screen, and the cursor is shown again."""
+    return output.rfind(b"\x1b[?1049l") > output.rfind(b"\x1b[?1049h") and output.rfind(b"\x1b[?25h") > output.rfind(
+        b"\x1b[?25l"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_restore_the_terminal(terminal: Terminal, number: signal.Signals) -> None:
+    terminal.read_until(b"STALLED")
+    os.kill(terminal.pid, number)
+    terminal.drain()
+    assert terminal.end() == 128 + number
+    assert is_restored(terminal.output)
+
+
+@pytest.mark.slow
+def test_quit_leaves_two_lines(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    os.write(terminal.fd, b"q")
+    terminal.drain()
+    assert terminal.end() == 0
+    assert is_restored(terminal.output)
+    text = " ".join(row.strip() for row in terminal.screen.display)
+    assert "sgmon: stalled for" in text
+    assert "next: check the NFS mount" in text
+
+
+@pytest.mark.slow
+def test_a_terminal_that_takes_no_output_does_not_hold_us(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    deadline = time.monotonic() + 3  # nobody reads: the pty fills, the loop blocks
+    while time.monotonic() < deadline:
+        os.write(terminal.fd, b"vq")
+        select.select([], [], [], 0.02)
+    os.kill(terminal.pid, signal.SIGTERM)
+    asked = time.monotonic()
+    while os.waitpid(terminal.pid, os.WNOHANG) == (0, 0):
+        assert time.monotonic() - asked < 15, "still there"
+        select.select([], [], [], 0.05)
+    assert time.monotonic() - asked < 8
