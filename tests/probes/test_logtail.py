@@ -7,14 +7,18 @@ import pty
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sgmon.model import LogReading, Server
 from sgmon.probes import logtail
-from sgmon.probes.base import ProbeError
+from sgmon.probes.base import Clock, ProbeError, Watched
 from sgmon.probes.logtail import LogProbe
+from sgmon.settings import Settings
 
 
 @pytest.fixture
@@ -100,6 +104,27 @@ def test_characters_split_across_reads(path, watch):
             places.append(reading.offset)
     assert text == "é漢🙂"
     assert places == [0, 2, 5]
+
+
+@given(st.lists(st.binary(max_size=12), max_size=12))
+def test_any_cutting_gives_the_same_text(chunks):
+    """However the bytes arrive, the pieces are the whole, and each offset is where its text begins."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "log")
+        with open(path, "wb", buffering=0) as log:
+            probe = LogProbe(Watched(Settings(log=path), Clock()))
+            readings = [probe.read()]
+            for chunk in (*chunks, b"\n"):
+                log.write(chunk)
+                readings.append(probe.read())
+        probe.close()
+    whole = b"".join(chunks) + b"\n"
+    pieces = [reading for reading in readings if reading is not None]
+    assert "".join(piece.text for piece in pieces) == whole.decode("utf-8", "replace")
+    for piece in pieces:
+        assert whole[: piece.offset].decode("utf-8", "replace") + piece.text == "".join(
+            one.text for one in pieces[: pieces.index(piece) + 1]
+        )
 
 
 def test_invalid_bytes_are_replaced(path, watch):
