@@ -29,6 +29,9 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
 _ORDER = {name: index for index, (name, _, _) in enumerate(COLUMNS)}
 #: shown only when the log speaks of them
 _OPTIONAL = {"draft_dist_init", "draft_weights", "draft_kv_cache", "draft_graphs", "disagg"}
+#: milestones that only a leading rank prints: no difference between ranks
+_LEADER_ONLY = {"nccl_comm", "weights_format", "weights_progress", "weights_100", "kv_profile", "graph_progress"}
+_LEADER_ONLY |= {f"draft_{name}" for name in _LEADER_ONLY} | {"custom_ar_disabled", "mq_connect"}
 #: these belong to the launcher, not to a rank
 MAIN_PHASES = ("http", "warmup", "ready")
 
@@ -70,10 +73,23 @@ def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
     for rank in ranks:
         row = _row(snapshot, rank, progress.get(rank), rank in importing, columns, single, main_phase, rank in odd)
         groups.setdefault((row.cells, row.last, row.odd, row.kind), []).append(row)
-    folded = [_fold(rows) for rows in groups.values()]
+    folded = [_fold(rows) for rows in _join_leaders(list(groups.values()))]
     if not single:
         folded.append(_main_row(snapshot, columns, main_phase))
     return tuple(folded)
+
+
+def _join_leaders(groups: list[list[RankRow]]) -> list[list[RankRow]]:
+    """A leading rank that differs only by a line that no other rank prints belongs to the others."""
+    for group in [g for g in groups if g[0].last in _LEADER_ONLY and len(groups) > 1]:
+        for home in groups:
+            same = (home[0].cells, home[0].odd, home[0].kind) == (group[0].cells, group[0].odd, group[0].kind)
+            if home is not group and same:
+                group[:] = [row._replace(last=home[0].last) for row in group]
+                home[:] = sorted([*home, *group], key=lambda row: natural_key(row.ranks[0]))
+                groups.remove(group)
+                break
+    return sorted(groups, key=lambda rows: natural_key(rows[0].ranks[0]))
 
 
 def _fold(rows: list[RankRow]) -> RankRow:
