@@ -34,7 +34,7 @@ class ThreadTimes:
 
 def io(root: str, pid: int) -> Io:
     """Needs PTRACE_MODE_READ: EACCES for another user's process."""
-    found = dict(line.split(b": ") for line in files.read(f"{root}/{pid}/io").splitlines() if b": " in line)
+    found = dict(line.split(b": ") for line in files.small(f"{root}/{pid}/io").splitlines() if b": " in line)
     return Io(
         rchar=int(found.get(b"rchar", 0)),
         read_bytes=int(found.get(b"read_bytes", 0)),
@@ -45,7 +45,7 @@ def io(root: str, pid: int) -> Io:
 def may_see(root: str, pid: int) -> bool:
     """Whether we have PTRACE_MODE_READ on the process: ``io`` asks for the same right as stat's exit status."""
     try:
-        files.read(f"{root}/{pid}/io")
+        files.small(f"{root}/{pid}/io")
     except OSError:
         return False
     return True
@@ -54,7 +54,7 @@ def may_see(root: str, pid: int) -> bool:
 def schedstat(path: str) -> tuple[float, float] | None:
     """(on CPU, waiting for a CPU) in seconds, of the one thread at ``path``; None without CONFIG_SCHED_INFO."""
     try:
-        parts = files.read(f"{path}/schedstat").split()
+        parts = files.small(f"{path}/schedstat").split()
         return int(parts[0]) / 1e9, int(parts[1]) / 1e9
     except FileNotFoundError:
         return None
@@ -69,7 +69,7 @@ def threads(root: str, pid: int) -> list[ThreadTimes]:
     for name in os.listdir(base):
         path = f"{base}/{name}"
         try:
-            seen = stat.parse(files.read(f"{path}/stat"))
+            seen = stat.parse(files.small(f"{path}/stat"))
             times = schedstat(path)
         except OSError as err:
             if files.is_gone(err):
@@ -89,7 +89,7 @@ def states(seen: list[ThreadTimes]) -> tuple[tuple[str, int], ...]:
 
 def wchan(root: str, pid: int) -> str:
     """The kernel function a sleeping task waits in; "" for "0": running, or hidden (no error tells the two apart)."""
-    name = files.text(f"{root}/{pid}/wchan").strip()
+    name = files.small(f"{root}/{pid}/wchan").decode("ascii", "replace").strip()
     return "" if name == "0" else name
 
 

@@ -28,6 +28,16 @@ def read(path: str, limit: int = 1 << 26) -> bytes:
         os.close(fd)
 
 
+def small(path: str) -> bytes:
+    """A file that the kernel prints in one piece (stat, status, io, schedstat, wchan, syscall): one read, no second
+    one to see the end."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _CHUNK)
+    finally:
+        os.close(fd)
+
+
 def text(path: str, limit: int = 1 << 26) -> str:
     """``read`` as text; bytes that are no UTF-8 are replaced."""
     return read(path, limit).decode("utf-8", "replace")

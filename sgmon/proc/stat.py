@@ -49,7 +49,7 @@ def parse(data: bytes) -> Stat:
 def read(root: str, pid: int) -> Stat:
     """Raises OSError (ENOENT, ESRCH: gone). A torn line counts as gone: the process ended while it was read."""
     try:
-        return parse(files.read(f"{root}/{pid}/stat"))
+        return parse(files.small(f"{root}/{pid}/stat"))
     except ValueError as err:
         raise ProcessLookupError(3, f"{root}/{pid}/stat: {err}") from None
 

@@ -37,7 +37,7 @@ def parse(data: bytes) -> Status:
 
 
 def read(root: str, pid: int) -> Status:
-    return parse(files.read(f"{root}/{pid}/status"))
+    return parse(files.small(f"{root}/{pid}/status"))
 
 
 def _kib(value: bytes | None) -> int | None:

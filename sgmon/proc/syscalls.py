@@ -40,7 +40,7 @@ def parse(text: str) -> Raw:
 
 def read(root: str, pid: int) -> Raw:
     try:
-        return parse(files.text(f"{root}/{pid}/syscall"))
+        return parse(files.small(f"{root}/{pid}/syscall").decode("ascii", "replace"))
     except (ValueError, IndexError):
         raise ProcessLookupError(3, "no line") from None
 
