@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from sgmon.text import clean
 
@@ -24,6 +25,7 @@ _CV = re.compile(r"\)\s*(?:const|volatile|noexcept|&{1,2}|\s)+$")
 _RETURN = re.compile(r"^(?:[\w:*&]+\s+(?:const\s*[&*]?\s*)?)+(?=[\w~:]+)")
 
 
+@lru_cache(maxsize=8192)  # the same few hundred frames come again in every dump
 def package_file(path: str) -> str:
     """A source file relative to its package ("sglang/srt/server_args.py"); other paths stay as they are."""
     path = clean(path)
@@ -37,6 +39,7 @@ def package_file(path: str) -> str:
     return path
 
 
+@lru_cache(maxsize=8192)
 def function_name(name: str) -> str:
     """A Python or C++ function name for one line: no argument list, no template arguments, no clone marks."""
     name = clean(name)
