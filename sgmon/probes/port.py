@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sgmon.model import Listener, PortReading, ServerArgs
 from sgmon.probes.base import Watched
 from sgmon.probes.listeners import Listeners
+from sgmon.probes.netns import Inside
 from sgmon.text import clean
 from sgmon.units import plural
 
@@ -29,6 +30,7 @@ FIRST_ANSWER_S = 5.0  # /health takes 1.0 s when ready, 2.5 s on a busy machine
 ANSWER_S = 22.0  # a ready server whose scheduler hangs says 503 after 20 s
 PATH = "/health"
 _USER_AGENT = "sgmon"
+_AWAY = "the server has a network namespace of its own (a container)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class PortProbe:
         args = server.args if server else ServerArgs()
         reading = self._look(server.pid if server else None, args.host, port)
         if reading.answer == "":
-            reading = self._ask(reading, args)
+            reading = self._ask(reading, args, self._namespace(server.pid if server else None))
         self.interval_s = self._next(reading)
         return reading
 
@@ -89,43 +91,37 @@ class PortProbe:
             return blank if self._watched.settings.probe_http else replace(blank, answer="skipped")
         reading = replace(blank, listeners=found)
         if not found:
-            return replace(reading, answer="refused", note=self._elsewhere(pid))
+            return replace(reading, answer="refused", note=_AWAY if self._namespace(pid) else "")
         if all(listener.ours is False for listener in found):
             return replace(reading, answer="skipped", note=_taken(found, port))
-        if away := self._elsewhere(pid):
-            return replace(reading, answer="skipped", note=away)
         if not self._watched.settings.probe_http:
             return replace(reading, answer="skipped", note="asking /health is switched off")
         return reading
 
-    def _elsewhere(self, pid: int | None) -> str:
-        """Words when the server's network namespace is not ours: 127.0.0.1 is another machine's there."""
-        root = self._watched.settings.proc_root
+    def _namespace(self, pid: int | None) -> str:
+        """The server's network namespace when it is not ours ("" when it is, or cannot be read): 127.0.0.1 is
+        another machine's there."""
+        path = f"{self._watched.settings.proc_root}/{pid}/ns/net"
         try:
-            theirs = os.readlink(f"{root}/{pid}/ns/net") if pid is not None else ""
-            ours = os.readlink("/proc/self/ns/net")
+            return path if pid is not None and os.readlink(path) != os.readlink("/proc/self/ns/net") else ""
         except OSError:
             return ""
-        if not theirs or theirs == ours:
-            return ""
-        return (
-            "the server has a network namespace of its own (a container): its port cannot be asked from here; "
-            f"run sgmon inside it, or by hand: nsenter -t {pid} -n curl -sm 25 -o /dev/null -w '%{{http_code}}'"
-            f" http://127.0.0.1:PORT{PATH}"
-        )
 
-    def _ask(self, reading: PortReading, args: ServerArgs) -> PortReading:
-        host, secure = _probe_host(reading.host), args.ssl or self._tls
+    def _ask(self, reading: PortReading, args: ServerArgs, namespace: str) -> PortReading:
         self._http()  # importing httpx is no part of the latency
-        start = self._now()
-        got = self._get(host, reading.port, secure)
-        if got.answer == "reset" and not got.note and not secure and not self._tls_tried:
-            self._tls_tried = True
-            self._tls = speaks_tls(host, reading.port)
-            if self._tls:
-                start = self._now()
-                got = self._get(host, reading.port, True)
-        latency_s = self._now() - start
+        host, secure = _probe_host(reading.host), args.ssl or self._tls
+        if not namespace:
+            return self._answered(reading, *self._exchange(host, reading.port, secure))
+        reading = replace(reading, note="; ".join(filter(None, (reading.note, _AWAY))))
+        try:
+            found = Inside(namespace, lambda: self._exchange(host, reading.port, secure)).run()
+        except OSError as err:
+            note = f"{_AWAY}, and sgmon may not enter it ({err.strerror}): run it there, or with sudo"
+            return replace(reading, answer="skipped", note=note)
+        return self._answered(reading, *found)
+
+    def _answered(self, reading: PortReading, got: _Answer, latency_s: float) -> PortReading:
+        """The reading with what came of the request; what the next one depends on is remembered."""
         silent = got.answer in ("mute", "timeout")
         self._was_ready = self._was_ready or got.status == 200
         self._mute = self._mute + 1 if silent else 0
@@ -144,6 +140,18 @@ class PortProbe:
             client=got.client,
             note="; ".join(filter(None, notes)),
         )
+
+    def _exchange(self, host: str, port: int, secure: bool) -> tuple[_Answer, float]:
+        """One request, and a second one when the first shows that the port speaks TLS; the answer's latency."""
+        start = self._now()
+        got = self._get(host, port, secure)
+        if got.answer == "reset" and not got.note and not secure and not self._tls_tried:
+            self._tls_tried = True
+            self._tls = speaks_tls(host, port)
+            if self._tls:
+                start = self._now()
+                got = self._get(host, port, True)
+        return got, self._now() - start
 
     def _next(self, reading: PortReading) -> float:
         if reading.status == 200:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from sgmon.model import Server, ServerArgs
+from sgmon.probes import netns
 from sgmon.probes import port as port_module
 from sgmon.probes.port import PortProbe
 
@@ -293,22 +294,43 @@ def test_proxies_of_the_environment_are_not_used(watch, listener, monkeypatch):
     assert PortProbe(watch(server(listener.getsockname()[1]))).read().status == 200
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace of its own needs root")
-def test_other_network_namespace_is_not_asked(watch):
+@pytest.fixture
+def contained() -> Iterator[subprocess.Popen[bytes]]:
+    """A server that says 200 on 127.0.0.1:30123 of a network namespace of its own."""
     script = (
-        "import socket, subprocess\n"
-        "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=False)\n"
-        "s = socket.create_server(('0.0.0.0', 30123)); print('up', flush=True); input()\n"
+        "import fcntl, socket, struct, sys\n"
+        "s = socket.socket()\n"
+        "fcntl.ioctl(s, 0x8914, struct.pack('16sH14x', b'lo', 1))\n"  # SIOCSIFFLAGS, IFF_UP
+        "s = socket.create_server(('127.0.0.1', 30123)); print('up', flush=True)\n"
+        "while True:\n"
+        f"    c, _ = s.accept(); c.recv(4096); c.sendall({OK!r}); c.close()\n"
     )
-    inside = subprocess.Popen(
-        ["unshare", "-n", sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=-3
-    )
-    try:
-        if inside.stdout.readline() != b"up\n":
-            pytest.skip("unshare is not permitted here")
-        reading = PortProbe(watch(server(30123, pid=inside.pid, host="0.0.0.0"))).read()
-    finally:
-        inside.communicate()
+    made = subprocess.Popen(["unshare", "-n", sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=-3)
+    if made.stdout.readline() != b"up\n":
+        made.communicate()
+        pytest.skip("no network namespace can be made here")
+    yield made
+    made.kill()
+    made.communicate()
+
+
+def test_server_in_another_network_namespace_is_asked_there(watch, contained):
+    probe = PortProbe(watch(server(30123, pid=contained.pid)))
+    for _ in range(2):
+        reading = probe.read()
+        assert (reading.answer, reading.status) == ("http", 200)
+        assert [(one.pid, one.ours) for one in reading.listeners] == [(contained.pid, True)]
+        assert "network namespace of its own" in reading.note
+    with pytest.raises(ConnectionRefusedError):  # we are where we were
+        socket.create_connection(("127.0.0.1", 30123), timeout=1)
+
+
+def test_namespace_that_may_not_be_entered_is_said(watch, contained, monkeypatch):
+    def refuse(_: str) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(netns, "_join", refuse)
+    reading = PortProbe(watch(server(30123, pid=contained.pid))).read()
     assert reading.answer == "skipped"
     assert reading.listeners[0].ours is True
-    assert "network namespace of its own" in reading.note
+    assert "may not enter it (Operation not permitted)" in reading.note
