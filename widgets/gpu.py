@@ -252,7 +252,7 @@ def _line(row: GpuRow, rank: str, widths: _Widths, width: int) -> Line:
     if widths.temperature:
         spans.append(cell("?" if row.temperature is None else f"{row.temperature}C", 4, "dim", "right"))
     if widths.history:
-        spans += [(" ", ""), *strip(row.used_history, widths.history, float(row.total or 1), "dim")]
+        spans += [(" ", ""), *strip(row.used_history, widths.history, float(row.total or 1), "track")]
     if widths.second:
         spans += [(" ", ""), *strip(row.util_history, widths.second, 100.0, "dim")]
     if row.notes:

@@ -19,6 +19,7 @@ STYLE_NAMES = (
     *("rule", "track", "title", "title-focus", "cursor"),
     *("badge-ok", "badge-warn", "badge-bad", "badge-info", "badge-idle"),
 )
+_FAINT = frozenset({"dim", "rule", "track"})
 
 
 class Painted(Widget):
@@ -75,8 +76,8 @@ class Painted(Widget):
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show these lines; only rows that differ from the last call are painted again."""
         width = self.size.width
-        fresh = [ascii_line(line) for line in lines] if self.ascii_only else list(lines)
-        fresh = [crop(line, width) for line in fresh] if width else fresh
+        fresh = [crop(line, width) for line in lines] if width else list(lines)
+        fresh = [ascii_line(line) for line in fresh] if self.ascii_only else fresh
         old = self._lines
         changed = [
             y
@@ -114,14 +115,14 @@ class Painted(Widget):
         return style
 
     def _component_style(self, name: str) -> Style:
-        styles = self.get_component_styles(f"line--{name}")
         style = self.get_component_rich_style(f"line--{name}", partial=True)
-        if not styles.has_rule("color") or styles.color.a >= 1:
-            return style
         background = self.background_colors[1]
-        if styles.color.ansi is not None or background.ansi is not None:  # no blending in the terminal's own colours
-            return style + Style(dim=True)
-        return style + Style(color=(background + styles.color).rich_color)
+        if background.ansi is not None:  # the terminal's own colours cannot be blended
+            return style + Style(dim=True) if name in _FAINT else style
+        color = self.get_component_styles(f"line--{name}").color
+        if name not in _FAINT or color.a >= 1:
+            return style
+        return style + Style(color=(background + color).rich_color)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

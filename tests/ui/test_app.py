@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -246,8 +245,9 @@ async def test_hostile_text_is_only_text(keys: str) -> None:
             assert "[/] [bold red]x[/bold red]" in text
 
 
-async def test_ascii_only_sends_nothing_else(tmp_path: Path) -> None:
-    async with running(fakes.stuck(), (120, 40), Settings(ascii=True)) as (app, engine, pilot):
+@pytest.mark.parametrize("size", [(60, 15), (120, 40)])
+async def test_ascii_only_sends_nothing_else(size: tuple[int, int]) -> None:
+    async with running(fakes.stuck(), size, Settings(ascii=True)) as (app, engine, pilot):
         for keys in ("3", "v", "q", "question_mark", "q"):
             await pilot.press(keys)
             await pilot.pause()
