@@ -53,7 +53,7 @@ def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], sett
 
 
 def _above(base: str, pid: int, scan: Scan) -> Found:
-    """The launcher that ``pid`` is, or belongs to."""
+    """The launcher that ``pid`` is, or belongs to, or has started."""
     by_pid = {found.stat.pid: found for found in scan.servers}
     if pid in by_pid:
         return by_pid[pid]
@@ -63,6 +63,9 @@ def _above(base: str, pid: int, scan: Scan) -> Found:
     for up in tree.ancestors(pid, scan.table):
         if up in by_pid:
             return by_pid[up]
+    for found in scan.servers:  # a wrapper: a start script, timeout, uv run
+        if pid in tree.ancestors(found.stat.pid, scan.table):
+            return found
     argv = scan.argvs.get(pid, ())
     name = clean(" ".join(masked(argv)), 60) or clean(scan.table[pid].comm)
     if argv and argv[0].startswith("sglang::"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sgmon.proc import stat
+from sgmon.proc.guard import Guard, HungError
 from sgmon.proc.stat import Stat
 from sgmon.target import launch, titles, tree
 
+_GUARD: Guard[tuple[str, ...]] = Guard()
 #: parents that adopt orphans, or hold workers of many servers (ray): no launcher of anything
 _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
 
@@ -38,8 +40,8 @@ def look(root: str) -> Scan:
     workers: list[int] = []
     for pid, seen in table.items():
         try:
-            argv = stat.cmdline(root, pid)
-        except OSError:
+            argv = _cmdline(root, pid, seen.state)
+        except (OSError, HungError):
             continue
         if not argv:
             continue
@@ -54,6 +56,14 @@ def look(root: str) -> Scan:
     tops = [f for pid, f in found.items() if not any(up in found for up in tree.ancestors(pid, table))]
     tops.sort(key=lambda f: (f.stat.start_ticks, f.stat.pid), reverse=True)
     return Scan(table, tuple(tops), argvs)
+
+
+def _cmdline(root: str, pid: int, state: str) -> tuple[str, ...]:
+    """cmdline waits for the lock on the process's memory map, which one that hangs in the kernel may keep (as ps
+    hangs on it): such processes are asked in a thread of its own."""
+    if state != "D":
+        return stat.cmdline(root, pid)
+    return _GUARD.run((root, pid), lambda: stat.cmdline(root, pid), 0.1)
 
 
 def _add_engines(

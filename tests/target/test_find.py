@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
 from sgmon.probes.base import Clock, ProbeError, Watched
 from sgmon.probes.server import ServerProbe
 from sgmon.settings import Settings
-from sgmon.target import TargetError, find
+from sgmon.target import TargetError, find, servers
 from sgmon.target.tree import Members
 from tests.proc.fake import BOOT, FakeProc, mount_row
 
@@ -82,6 +83,32 @@ def test_by_pid(fake):
     for pid in (100, 110, 120):
         found = find(fake.root, Settings(pid=pid)).server
         assert found is not None and found.pid == 100
+
+
+def test_by_the_pid_of_a_wrapper(fake):
+    fake.add(90, ["bash", "start.sh"])
+    fake.add(91, ["timeout", "60", *LAUNCH], ppid=90)
+    serve(fake, 100, ppid=91)
+    found = find(fake.root, Settings(pid=90)).server
+    assert found is not None and found.pid == 100
+
+
+def test_a_process_that_hangs_in_the_kernel_holds_nobody_up(fake, monkeypatch):
+    gate = threading.Event()
+    serve(fake, 100)
+    fake.add(50, ["hung"], state="D")
+    real = servers.stat.cmdline
+
+    def cmdline(root, pid):
+        if pid == 50:
+            gate.wait(20)
+        return real(root, pid)
+
+    monkeypatch.setattr(servers.stat, "cmdline", cmdline)
+    for _ in range(2):
+        found = find(fake.root, Settings()).server
+        assert found is not None and found.pid == 100
+    gate.set()
 
 
 def test_wrong_pids(fake):
