@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import random
 import sys
 import time
@@ -26,12 +27,15 @@ _MODULES = (
 
 
 def import_for_a_while(module: str) -> None:
+    parent = os.getppid()
     speed = Play.from_environment().speed
     until = time.monotonic() + _SECONDS[module] * random.uniform(0.9, 1.1) / speed
     while time.monotonic() < until:
         for name in _MODULES:
             _import_again(name)
             time.sleep(0.03)
+            if os.getppid() != parent:
+                os._exit(1)  # the order to die with the parent comes with the title only
             if time.monotonic() >= until:
                 return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -51,9 +52,18 @@ class DemoServer:
         try:
             self._guard.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            self._guard.kill()  # takes the server along, see guard.py
+            self._guard.kill()
             self._guard.wait()
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if Path(self.directory).exists():
+            self._clean_up_without_guard()
+
+    def _clean_up_without_guard(self) -> None:
+        """Somebody has killed the guard; the launcher died with it, perhaps not yet its children."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> DemoServer:
         return self

@@ -6,6 +6,7 @@ somebody has arrived first, ``go NAME`` when all have.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -46,7 +47,7 @@ class StoreServer:
                 return
             if words[0] == "join":
                 self._joined += 1
-            peer.sendall(f"{self._joined}\n".encode())
+            peer.sendall(f"{self._joined:<35}\n".encode())
 
     def _arrive(self, name: str) -> None:
         self._arrived[name] += 1
@@ -68,16 +69,17 @@ class StoreClient:
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = _connect(host, port)
-        self._lines = self._socket.makefile("r")
+        self._unread = b""
         self._gates: defaultdict[str, threading.Lock] = defaultdict(_closed_gate)
         self._gates_lock = threading.Lock()
         self.hints: set[str] = set()
 
     def ask(self, word: str) -> int:
-        """Before ``listen`` only."""
-        self._socket.sendall(f"{word}\n".encode())
+        """Before ``listen`` only. With read and write, which /proc/PID/io counts, and sizes as TCPStore's:
+        3.4 kB read and 0.9 kB written a second by a rank that polls (recorded)."""
+        os.write(self._socket.fileno(), f"{word:<8}\n".encode())
         while True:
-            words = self._lines.readline().split()
+            words = self._read_line().split()
             if words[0] != "hint":
                 return int(words[0])
             self.hints.add(words[1])
@@ -85,7 +87,7 @@ class StoreClient:
     def wait(self, name: str) -> None:
         """Arrive and wait in the calling thread, in recv; before ``listen`` only."""
         self._socket.sendall(f"arrive {name}\n".encode())
-        while self._lines.readline().split() != ["go", name]:
+        while self._read_line().split() != ["go", name]:
             pass
 
     def listen(self) -> None:
@@ -101,8 +103,18 @@ class StoreClient:
         with self._gates_lock:
             return self._gates[name]
 
+    def _read_line(self) -> str:
+        """ "" when rank 0 is gone."""
+        while b"\n" not in self._unread:
+            more = os.read(self._socket.fileno(), 4096)
+            if not more:
+                return ""
+            self._unread += more
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
+
     def _receive(self) -> None:
-        for line in self._lines:
+        while line := self._read_line():
             word, name = line.split()
             if word == "go":
                 self._gate(name).release()

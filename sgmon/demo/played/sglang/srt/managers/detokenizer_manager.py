@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import select
-import signal
 import socket
 
 import setproctitle
 
 from sgmon.demo import console
+from sgmon.demo.lifeline import die_with_parent
 from sgmon.demo.play import Play
 from sgmon.demo.wording import child_warnings
 
@@ -30,5 +29,5 @@ class DetokenizerManager:
 def run_detokenizer_process(play: Play) -> None:
     console.raw(child_warnings(play))
     setproctitle.setproctitle("sglang::detokenizer")
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    die_with_parent()
     DetokenizerManager().event_loop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import traceback
@@ -12,6 +11,7 @@ import setproctitle
 
 from sgmon.demo import console, faults
 from sgmon.demo.card import Card
+from sgmon.demo.lifeline import die_with_parent
 from sgmon.demo.load import be_nice
 from sgmon.demo.play import Play
 from sgmon.demo.played.sglang.srt.distributed.bootstrap import init_parallel_runtime
@@ -20,8 +20,6 @@ from sgmon.demo.played.sglang.srt.managers.load_snapshot import ShmLoadSnapshotW
 from sgmon.demo.played.sglang.srt.managers.scheduler_components.request_receiver import SchedulerRequestReceiver
 from sgmon.demo.played.sglang.srt.managers.tp_worker import TpModelWorker
 from sgmon.demo.wording import child_warnings, prefill_batch, scheduler_summary
-
-_PR_SET_PDEATHSIG = 1
 
 
 class Scheduler:
@@ -108,7 +106,7 @@ def configure_scheduler_process(play: Play, rank: int) -> None:
     prefix = f" TP{rank}"
     setproctitle.setproctitle(f"sglang::scheduler{prefix.replace(' ', '_')}")
     console.set_prefix(prefix)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
 
 
 def run_scheduler_process(play: Play, rank: int, pipe: Connection) -> None:

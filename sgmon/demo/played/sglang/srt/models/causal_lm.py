@@ -23,6 +23,7 @@ class CausalLM:
             self.weight_loader(shard)
             self._card.loaded(number)
             faults.after_shard(self._play, self._card, number)
+        self._card.mode("idle")
         self.post_load_weights()
 
     def weight_loader(self, shard: Mapping) -> None:
