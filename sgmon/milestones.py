@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgmon.log.catalogue import Rule, rules, version_key
+from sgmon.log.catalogue import Rule, newest, rules, version_key
 
 #: Larger files are generated tables.
 MAX_BYTES = 4_000_000
@@ -25,7 +25,7 @@ _VERSION = re.compile(r"__version__\s*(?::\s*\w+\s*)?=\s*(?:version\s*=\s*)?['\"
 
 @dataclass(frozen=True, slots=True)
 class RuleFound:
-    """One rule of the catalogue and whether this source can print its line. expected: by the versions in the catalogue."""
+    """One rule, and whether this source can print its line. expected: the catalogue says that this version does."""
 
     group: str
     name: str
@@ -110,14 +110,10 @@ def _expected(rule: Rule, version: str) -> bool:
     """Whether the catalogue says that this version prints it. Newer versions than the newest known: as the newest."""
     key, first, last = version_key(version), version_key(rule.first), version_key(rule.last)
     if first is None or last is None:
-        return rule.group == "error" or last is None
+        return False  # a line of another program
     if key is None:
-        return last == _newest()
-    return first <= key and (key <= last or last == _newest())
-
-
-def _newest() -> tuple[int, ...]:
-    return max(key for rule in rules() if (key := version_key(rule.last)) is not None)
+        return last == newest()
+    return first <= key and (key <= last or last == newest())
 
 
 def _sources(root: Path) -> Iterator[str]:

@@ -117,33 +117,41 @@ def version_key(version: str) -> tuple[int, ...] | None:
 
 
 def silent_by_design(version: str, milestone: str, rank: str) -> bool:
-    """Whether ``rank`` never prints this milestone in this SGLang, so that its absence says nothing about the rank.
+    """Whether ``rank`` need not print this milestone in this SGLang, so that its absence says nothing about the rank.
 
     An unknown version is read with doubt: what any version keeps silent is silent.
     """
-    if not rank or re.search(r"\bTP0\b", rank):
-        return milestone in _names_of("main")
-    bare = milestone.removeprefix("draft_")
-    who = {rule.who for rule in rules() if rule.group == "milestone" and rule.name in (milestone, bare)}
     key = version_key(version)
-    if who and who <= {"every"}:
-        return False
-    if who & {"every", "filtered"} and not who & {"some", "tp0", "main", "rank0", "tp0_new"}:
-        if key is None:
-            return True
-        return FILTER_FIRST <= key <= FILTER_LAST
-    if who == {"tp0_new"} or "tp0_new" in who:
-        return key is None or key >= (0, 4, 6, 0)
-    if "filtered" in who and key is not None and milestone.endswith(("_begin", "_end")):
-        return FILTER_FIRST <= key <= FILTER_LAST
-    return True
+    named = (milestone, milestone.removeprefix("draft_"))
+    binding = [
+        rule
+        for rule in rules()
+        if rule.group == "milestone" and rule.name in named and rule.who != "some" and _printed_in(rule, key)
+    ]
+    return not any(_prints(rule, key, rank) for rule in binding)
 
 
-@lru_cache(maxsize=8)
-def _names_of(who: str) -> frozenset[str]:
-    mine = {rule.name for rule in rules() if rule.who == who}
-    others = {rule.name for rule in rules() if rule.who != who}
-    return frozenset(mine - others)
+@cache
+def newest() -> tuple[int, ...]:
+    """The newest version that the catalogue knows; what it prints, newer ones are taken to print."""
+    return max(key for rule in rules() if (key := version_key(rule.last)) is not None)
+
+
+def _printed_in(rule: Rule, key: tuple[int, ...] | None) -> bool:
+    first, last = version_key(rule.first), version_key(rule.last)
+    if first is None or last is None or key is None:
+        return True
+    return first <= key and (key <= last or last == newest())
+
+
+def _prints(rule: Rule, key: tuple[int, ...] | None, rank: str) -> bool:
+    if rule.who == "main":
+        return not rank
+    if not rank or rule.who == "every" or re.search(r"\bTP0\b", rank):
+        return True
+    if rule.who == "filtered":
+        return key is not None and not FILTER_FIRST <= key <= FILTER_LAST
+    return rule.who == "tp0_new" and key is not None and key < (0, 4, 6, 0)
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -188,6 +196,8 @@ def _error(row: dict[str, Any]) -> Rule:
         fatal=row.get("fatal", False),
         in_block=row.get("in_block", False),
         hint=row.get("hint", False),
+        first=row.get("first", "0.4.1.post7"),
+        last=row.get("last", "0.5.23"),
         template=tuple(row.get("template", ())),
     )
 

@@ -45,8 +45,8 @@ def describe(number: int, text: str) -> LogLine:
     if "\x1b" in text:
         text = clean(text)
     whole = origin(text)
-    rank, t, level = whole.rank, whole.t, whole.level
-    kind = milestone = ""
+    rank, t = whole.rank, whole.t
+    kind = milestone = level = ""
     for fragment in fragments(text):
         found = _fragment(fragment)
         if found.kind and (not kind or _ORDER[found.kind] < _ORDER[kind]):

@@ -14,7 +14,7 @@ from sgmon.log.bars import Frame
 from sgmon.log.bars import frames as bar_frames
 from sgmon.log.catalogue import Rule
 from sgmon.log.errors import CONSEQUENCE, NOTICE, Candidate, Errors
-from sgmon.log.lines import exception_name, fragments, is_error
+from sgmon.log.lines import LOOK, exception_name, fragments, is_error
 from sgmon.log.prefix import Origin, canonical_rank, origin
 from sgmon.log.ranks import Milestones
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
@@ -23,11 +23,7 @@ from sgmon.text import clean, mask
 
 #: Longest error text kept.
 ERROR_TEXT = 1_000
-_VERSION = re.compile(
-    r"\bsglang(?:==|[ _-]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"
-    r"|\bsglang v(\d+\.\d+\.\d+\w*)",
-    re.I,
-)
+_VERSION = re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)")
 _GRAPH_PHASES = ("graphs", "draft_graphs")
 _WEIGHT_PHASES = ("weights", "draft_weights")
 
@@ -55,19 +51,25 @@ class Run:
         """Whether a traceback is open, so that lines without any literal count too."""
         return self.errors.open is not None
 
-    def skip(self, previous: str) -> None:
-        """The line before the next looked-at one (a traceback's title may stand there)."""
-        self.errors.previous = previous[-400:]
+    @property
+    def serving(self) -> bool:
+        """Whether the start is over, so that milestones and bars say nothing."""
+        return self.milestones.ready_line is not None or self.milestones.dummy_line is not None
 
-    def line(self, number: int, text: str, rules: Iterable[Rule], seen_t: float | None, last: bool = False) -> None:
-        """Take one line (all its frames and glued records)."""
+    def skip(self, previous: str) -> None:
+        """The text before the next looked-at line (a traceback's title may stand there)."""
+        self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
+
+    def line(
+        self, number: int, text: str, rules: Iterable[Rule], seen_t: float | None, continued: bool = False
+    ) -> None:
+        """Take one line: all its frames and glued records. continued: what is left of a line half taken."""
         rules = tuple(rules)
         for fragment in fragments(text):
-            self._record(number, fragment, rules, seen_t)
-        if not text.strip() and self.errors.open is not None:
+            self._record(number, fragment[:LOOK], rules, seen_t)
+            self.errors.previous = fragment[-400:]
+        if not continued and not text.strip() and self.errors.open is not None:
             self.errors.open.blank = True
-        if not last:
-            self.errors.previous = text[-400:]
 
     def moves(self, tail: str, number: int, seen_t: float) -> bool:
         """Whether the unterminated tail shows a bar that moved; its count is remembered with the time."""
@@ -138,13 +140,13 @@ class Run:
             self._error_line(rule, number, text, body, where, seen_t)
         if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
             self.errors.open_block(number, text, where, seen_t)
-        elif not errors and not found and where.level in ("warning", "error"):
+        elif not errors and not found and where.level in ("warning", "error") and where.source != "glog":
             self.warnings += 1
         if "Context: " in body:
             self.errors.context(body, where.rank)
         if not self.version and "sglang" in body[:4000]:
             named = _VERSION.search(body[:4000])
-            self.version = clean(named[1] or named[2]) if named else ""
+            self.version = clean(named[1]) if named else ""
 
     def _milestone(
         self,
@@ -206,6 +208,8 @@ class Run:
 
     def _frames(self, text: str, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
         moved = False
+        if self.serving:
+            return moved  # a bar while serving (re-capture) is no start
         for frame in frames:
             name = self._bar_name(frame)
             if not name:
