@@ -26,11 +26,15 @@ class Terminal:
         self.status: int | None = None
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.environ.update(TERM="tmux-256color")
-            for name in ("COLORTERM", "NO_COLOR", "SSH_CONNECTION"):
-                os.environ.pop(name, None)
+            dropped = {"COLORTERM", "NO_COLOR", "SSH_CONNECTION", "TMUX"}
+            # An explicit environment: readline puts COLUMNS and LINES into the one that execv would hand on.
+            env = {name: value for name, value in os.environ.items() if name not in dropped}
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execv(sys.executable, [sys.executable, "-m", "tui_app.cli", *argv])
+            os.execve(
+                sys.executable,
+                [sys.executable, "-m", "tui_app.cli", *argv],
+                env | {"TERM": "tmux-256color"},
+            )
 
     def lines(self) -> list[str]:
         return [line.rstrip() for line in self.screen.display]
