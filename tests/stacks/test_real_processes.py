@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from sgmon.model import StackDump
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sgmon.model import Process, StackDump
 from sgmon.probes.base import Clock, Watched
 from sgmon.probes.pyspy import StackProbe
+from sgmon.probes.pyspy_dump import find_pyspy
 from sgmon.settings import Settings
 from sgmon.stacks.merge import merge
-from sgmon.stacks.refusals import ZOMBIE
+from sgmon.stacks.refusals import OTHER_USER, ZOMBIE, refusal
 from sgmon.stacks.render import heading
 from tests.stacks.eight import Ranks, ranks
 
@@ -15,8 +24,12 @@ SEVEN_AND_ONE = ["barrier"] * 3 + ["read_shard"] + ["barrier"] * 4
 
 
 def dump(found: Ranks, samples: int = 2) -> tuple[StackDump, ...]:
-    probe = StackProbe(Watched(Settings(), Clock()), lambda: found.processes)
-    probe.request([process.pid for process in found.processes], samples, interval_s=0.05)
+    return dump_pids([process.pid for process in found.processes], samples, found.processes)
+
+
+def dump_pids(pids: list[int], samples: int = 1, processes: tuple[Process, ...] = ()) -> tuple[StackDump, ...]:
+    probe = StackProbe(Watched(Settings(), Clock()), lambda: processes)
+    probe.request(pids, samples, interval_s=0.05)
     while True:
         reading = probe.read()
         if reading is not None and reading.done:
@@ -57,3 +70,57 @@ def test_one_at_work_moves() -> None:
     assert classes[0].ranks == ("TP2",)
     assert classes[0].odd
     assert any(frame.function == "compute_layer" for frame in classes[0].frames)
+
+
+# The child of posix_spawn opens a FIFO that nobody writes, and its parent waits for it in the kernel (vfork): D.
+IN_D = """
+import os, sys
+def read_shard(fifo):
+    print("there", flush=True)
+    os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, fifo, os.O_RDONLY, 0)])
+read_shard(sys.argv[1])
+"""
+
+
+def test_a_process_in_uninterruptible_sleep_shows_its_stack(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    child = subprocess.Popen([sys.executable, "-S", "-c", IN_D, str(fifo)], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        for _ in range(500):
+            if _state(child.pid) == "D":
+                break
+            time.sleep(0.01)
+        assert _state(child.pid) == "D"
+        (found,) = dump_pids([child.pid])
+        assert found.threads[0].frames[0].function == "read_shard"
+        assert _state(child.pid) == "D"
+    finally:
+        child.kill()
+        with open(os.open(fifo, os.O_RDWR | os.O_NONBLOCK), "wb"):
+            child.communicate()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_another_users_process_is_called_that() -> None:
+    pyspy = find_pyspy()
+    assert pyspy is not None
+    with ranks(["barrier"]) as found:
+        pid = found.processes[0].pid
+        try:
+            tried = subprocess.run(
+                [pyspy, "dump", "--nonblocking", "--json", "--pid", str(pid)],
+                capture_output=True,
+                text=True,
+                user=65534,
+            )
+        except PermissionError:
+            pytest.skip("another user cannot run py-spy from here")
+    assert tried.returncode != 0
+    assert refusal(tried.stderr, "S", uid_same=False, has_cap=False) == OTHER_USER
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
