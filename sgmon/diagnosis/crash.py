@@ -65,7 +65,7 @@ def crashed(scene: Scene) -> Verdict | None:
     )
     error = scene.snapshot.log.error
     if error is not None and _ended_by_request(error):
-        return _ended(scene, error)
+        return _ended(scene, _error_fact(error))
     if dead:
         return _from_death(scene, dead, error)
     if error is not None and _is_fatal(scene, error):
@@ -76,6 +76,8 @@ def crashed(scene: Scene) -> Verdict | None:
 def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
     first = next((c for c in dead if error is not None and error.rank and c.rank == error.rank), dead[0])
     launcher_died = any(c.role == "launcher" for c in dead)
+    if error is None and scene.was_ready and all(c.exit_code == 0 for c in dead):
+        return _ended(scene, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
     if launcher_died and error is None and _ended_well(scene, dead):
         return Verdict(
             "waiting",
@@ -124,15 +126,15 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
     )
 
 
-def _ended(scene: Scene, error: LogError) -> Verdict:
+def _ended(scene: Scene, fact: Evidence) -> Verdict:
     alive = bool(scene.launcher or scene.ranks)
     return Verdict(
         "unhealthy" if alive else "waiting",
-        "this node's ranks have ended with status 0: the server was shut down",
+        "its ranks have ended with status 0: the server was shut down",
         phase="serving",
         confidence=0.8,
         rule="ended",
-        evidence=(_error_fact(error),),
+        evidence=(fact,),
     )
 
 

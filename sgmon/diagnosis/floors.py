@@ -13,8 +13,11 @@ READ_BYTES_S = 32 * 1024
 ANON_BYTES_S = 128 * 1024
 #: bytes/s written to disk that count (a download, a JIT cache); a log line dirties one 4 KiB page
 WRITE_BYTES_S = 256 * 1024
-#: percent of one core, on a CPU or waiting for one
+#: percent of one core, on a CPU
 CPU_PERCENT = 5.0
+#: percent of one core, on a CPU or waiting for one: what a starved worker wants. Lower demand is no sign: on a busy
+#: machine a TCPStore wait's 200 wake-ups a second queue for 10-15 % of the time.
+DEMAND_PERCENT = 50.0
 #: percent of one core that descendants must take to count as working children
 CHILD_PERCENT = 20.0
 #: bytes of GPU memory that count as a step

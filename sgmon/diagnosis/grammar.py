@@ -17,7 +17,8 @@ def names(views: Sequence[RankView]) -> str:
 
 
 def ranks_of(views: Sequence[RankView]) -> tuple[str, ...]:
-    return tuple(v.rank or v.name for v in views)
+    """For ``odd_ranks``: SGLang's names; the only rank of a server has none and goes by its role."""
+    return tuple(v.rank or v.process.role for v in views)
 
 
 def verb(views: Sequence[RankView], one: str, many: str) -> str:

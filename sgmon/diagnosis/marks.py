@@ -67,11 +67,13 @@ def _memory(history: History, t: float) -> Iterator[Mark]:
 
 def _cpu(history: History, t: float) -> Iterator[Mark]:
     """Both the last step and the last five seconds: one tick of a heartbeat is no work."""
-    step, share = history.last_step("demand_s"), history.rate("demand_s", CPU_WINDOW_S)
-    if step is None or share is None:
-        return
-    if step[0] / step[1] * 100 >= floors.CPU_PERCENT and share * 100 >= floors.CPU_PERCENT:
-        yield Mark("cpu", t, f"CPU {percent(share * 100)} of a core", share * 100)
+    for name, floor, words in (("cpu_s", floors.CPU_PERCENT, "CPU"), ("demand_s", floors.DEMAND_PERCENT, "wants")):
+        step, share = history.last_step(name), history.rate(name, CPU_WINDOW_S)
+        if step is None or share is None:
+            continue
+        if step[0] / step[1] * 100 >= floor and share * 100 >= floor:
+            yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100)
+            return
 
 
 def _children(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:

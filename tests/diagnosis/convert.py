@@ -73,6 +73,7 @@ class Run:
         listed = [str(w) for w in json.loads((source / "cmd.txt").read_text())["cmd"]] if not self.gpu_kind else []
         if "--port" in listed:
             self.args = replace(self.args, port=int(listed[listed.index("--port") + 1]))
+        self.whole_log = (source / "server.log").read_text(encoding="utf-8", errors="replace")
         self.deep: dict[int, dict] = {}
         self.known: dict[int, Process] = {}
 
@@ -238,7 +239,9 @@ class Run:
 
     def _gone(self, old: Process) -> Process:
         code, signal = None, None
-        if old.pid == self.pid:
+        if f" {old.pid} terminated with 0" in self.whole_log:
+            code = 0
+        elif old.pid == self.pid:
             code = _exit_code(self)
             code, signal = (None, -code) if code is not None and code < 0 else (code, None)
         elif any(e.get("do") == "kill" and e.get("pid") == old.pid for e in self.events) or any(

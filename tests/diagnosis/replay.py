@@ -26,7 +26,7 @@ def replay(name: str, *, until: float = 1e9) -> tuple[list[Change], Snapshot]:
     header, events = read(RECORDINGS / f"{name}.jsonl.gz")
     store = Store(header.epoch)
     changes: list[Change] = []
-    last: tuple[str, ...] = ()
+    last: tuple[object, ...] = ()
     tick = 0.0
     snapshot = store.snapshot
     for event in events:
@@ -41,9 +41,9 @@ def replay(name: str, *, until: float = 1e9) -> tuple[list[Change], Snapshot]:
     return changes, snapshot
 
 
-def _note(snapshot: Snapshot, last: tuple[str, ...], changes: list[Change]) -> tuple[str, ...]:
+def _note(snapshot: Snapshot, last: tuple[object, ...], changes: list[Change]) -> tuple[object, ...]:
     verdict = snapshot.verdict
-    now = (verdict.state, verdict.rule, verdict.phase)
+    now = (verdict.state, verdict.rule, verdict.phase, verdict.odd_ranks)
     if now != last:
         changes.append(Change(snapshot.t, verdict))
     return now

@@ -1,0 +1,129 @@
+"""Real starts, replayed: what the verdict says over time. The table is in docs/verdicts.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from sgmon.model import Snapshot
+from tests.diagnosis.replay import RECORDINGS, Change, first, replay, states
+
+#: SIGTERM came at the end of these, and nothing else
+HEALTHY = (
+    "cpu-tp1-tiny",
+    "cpu-tp1-mid-pyspy",
+    "cpu-serve-cli",
+    "cpu-dummy",
+    "cpu-dp2-tiny",
+    "cpu-tp2-tiny",
+    "cpu-tp2-debug",
+    "cpu-tp2-mid-cold",
+    "cpu-tp2-big-cold",
+    "cpu-nnodes2-node0",
+    "cpu-nnodes2-node1",
+    "gpu-real-cold",
+    "gpu-real-warm-mt-debug",
+    "gpu-dummy32-nograph",
+    "gpu-tiny",
+    "gpu-tp2",
+)
+ALARMS = ("suspect", "stalled", "stopped", "crashed", "unknown")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """fault_t: when it was done to the server. within_s: from the fault to the state; headline: a part of it."""
+
+    name: str
+    state: str
+    fault_t: float
+    within_s: float
+    odd: tuple[str, ...]
+    headline: str
+
+
+BROKEN = (
+    Broken("cpu-tp2-sigstop-import", "stopped", 16.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the importing"),
+    Broken("cpu-tp2-sigstop-load", "stopped", 62.7, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
+    Broken("gpu-tp2-stop1", "stopped", 31.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
+    Broken("gpu-tp2-stop-capture", "stopped", 146.9, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the graph capture"),
+    Broken("gpu-ready-native", "stopped", 42.2, 1.5, ("scheduler",), "the scheduler is stopped"),
+    Broken("cpu-tp2-kill9-import", "crashed", 25.8, 1.5, ("TP0",), "TP0 (pid 17441) was killed by SIGKILL"),
+    Broken("cpu-tp2-kill9-load", "crashed", 64.9, 1.5, ("TP1",), "TP1 (pid 23782) was killed by SIGKILL"),
+    Broken("gpu-kill-sched", "crashed", 30.5, 1.5, (), "was killed by SIGKILL"),
+    Broken("cpu-bad-shard", "crashed", 49.5, 1.5, ("TP1",), "TP1: a weight file is missing"),
+    Broken("cpu-wrong-path", "crashed", 9.0, 2.5, (), "the model was not found"),
+    Broken("gpu-missing-model", "crashed", 12.0, 2.5, (), "the model was not found"),
+    Broken("gpu-oom-big", "crashed", 23.0, 1.5, (), "out of GPU memory"),
+    Broken("gpu-oom-frac", "crashed", 31.9, 1.5, (), "out of GPU memory"),
+    Broken("cpu-port-in-use", "crashed", 31.4, 1.5, (), "the port is already in use"),
+    Broken("cpu-port-in-use-long", "crashed", 69.5, 1.5, (), "the port is already in use"),
+    Broken("gpu-port-used", "crashed", 60.0, 1.5, (), "the port is already in use"),
+    Broken("cpu-nnodes2-hang", "waiting-by-design", 50.1, 15.0, ("node 1",), "node 1 of 2 has not joined"),
+    Broken("gpu-hang-nnodes", "waiting-by-design", 26.0, 20.0, ("node 1",), "node 1 of 2 has not joined"),
+)
+
+
+@cache
+def played(name: str) -> tuple[list[Change], Snapshot]:
+    return replay(name)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_no_alarm_in_a_healthy_start(name: str) -> None:
+    changes, _ = played(name)
+    assert [(c.t, c.verdict.headline) for c in changes if c.verdict.state in ALARMS] == []
+    assert "ready" in states(changes)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_ready_only_once_and_not_before_health(name: str) -> None:
+    changes, _ = played(name)
+    assert states(changes).count("ready") == 1
+    ready = first(changes, "ready")
+    assert ready is not None
+    assert any(e.signal == "port" and "200" in e.text for e in ready.verdict.evidence)
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)
+def test_fault_is_named_in_time(case: Broken) -> None:
+    changes, _ = played(case.name)
+    found = first(changes, case.state, after=case.fault_t - 1.0)
+    assert found is not None, states(changes)
+    assert found.t - case.fault_t <= case.within_s
+    settled = [c for c in changes if c.verdict.state == case.state and c.t <= found.t + 2.0]
+    assert any(case.headline in c.verdict.headline for c in settled), [c.verdict.headline for c in settled]
+    assert any(c.verdict.odd_ranks == case.odd for c in settled), [c.verdict.odd_ranks for c in settled]
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)
+def test_no_alarm_before_the_fault(case: Broken) -> None:
+    changes, _ = played(case.name)
+    assert [c.verdict.headline for c in changes if c.verdict.state in ALARMS and c.t < case.fault_t - 0.5] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["cpu-tp2-sigstop-load", "cpu-tp2-sigstop-import", "gpu-tp2-stop1", "gpu-tp2-stop-capture"]
+)
+def test_a_start_that_goes_on_ends_ready(name: str) -> None:
+    changes, _ = played(name)
+    assert states(changes)[:4] == ["progressing", "stopped", "progressing", "ready"]
+
+
+def test_port_in_use_is_warned_of_before_the_load() -> None:
+    changes, _ = played("cpu-port-in-use-long")
+    early = [c for c in changes if c.t < 60 and any("held by" in e.text for e in c.verdict.evidence)]
+    assert early and early[0].t < 25
+
+
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda p: p.name)
+def test_headlines_and_evidence_are_short_and_named(path) -> None:  # type: ignore[no-untyped-def]
+    changes, _ = played(path.name.removesuffix(".jsonl.gz"))
+    for change in changes:
+        verdict = change.verdict
+        assert verdict.headline and len(verdict.headline) <= 200
+        assert len(verdict.evidence) <= 5
+        assert all(e.signal and e.text for e in verdict.evidence)
+        assert 0 <= verdict.confidence <= 1
