@@ -108,6 +108,8 @@ class Worker:
         stack: tuple[str, ...] = ()
         if seen.state == "D":
             stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
+        else:
+            self._gaps.clear("stack")
         waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
         return Process(
             pid=self.pid,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import threading
 
 import pytest
 
@@ -264,3 +265,21 @@ def test_model_files_in_the_hugging_face_cache(tmp_path):
     made.read()
     made.probe._tree._host.model._thread.join(10)
     assert made.read().model_bytes == 77
+
+
+def test_a_locked_memory_map_costs_one_gap_only(scene, monkeypatch):
+    gate = threading.Event()
+    scene.fake.add(120, "sglang::scheduler_TP1", ppid=100, state="D", start=1200)
+    real = worker_module.files.read
+
+    def read(path, *limit):
+        if path.endswith("120/maps"):
+            gate.wait(20)
+        return real(path, *limit)
+
+    monkeypatch.setattr(worker_module.files, "read", read)
+    seen = scene.by_pid()
+    gaps = {gap.signal: gap.why for gap in seen[120].missing}
+    assert "locked" in gaps["maps"] and set(gaps) == {"maps", "stack"}
+    assert seen[110].missing == () and seen[120].rss_anon_bytes == 102400
+    gate.set()
