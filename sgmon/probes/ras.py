@@ -15,7 +15,8 @@ from pathlib import Path
 
 from sgmon.model import RasReading
 from sgmon.probes.base import Clock, Watched
-from sgmon.stacks.ras import compared, parse
+from sgmon.stacks.ras import compared
+from sgmon.stacks.ras_forms import parse
 
 DEFAULT_ADDRESS = "localhost:28028"
 CONNECT_S = 2.0

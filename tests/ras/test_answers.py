@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from sgmon.model import Process
-from sgmon.stacks.ras import belongs, compared, culprits, judged, parse, repair, words
+from sgmon.stacks.ras import belongs, compared, culprits, words
+from sgmon.stacks.ras_forms import judged, parse, repair
 from tests.ras.fake import data
 
 ADDRESS = "localhost:28028"

@@ -23,7 +23,8 @@ from sgmon.model import (
     Thread,
 )
 from sgmon.stacks.causes import Facts, match, own_book, parse_book, with_user_book
-from sgmon.stacks.ras import compared, parse
+from sgmon.stacks.ras import compared
+from sgmon.stacks.ras_forms import parse
 from sgmon.stacks.tables import TableError
 from tests.ras.fake import data
 from tests.stacks.stack_files import frames, made, recorded

@@ -14,7 +14,7 @@ from sgmon.commands.cause_book import read_book
 from sgmon.commands.watching import UsageError
 from sgmon.model import CauseHit, Process
 from sgmon.stacks.causes import Facts, match, own_book
-from sgmon.stacks.ras import parse
+from sgmon.stacks.ras_forms import parse
 from sgmon.stacks.refusals import SCOPE_1
 from sgmon.stacks.summary import summarize, summary_lines
 from tests.ras.fake import data
