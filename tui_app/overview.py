@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
 _NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
+_FEW = 5  # processes up to which the workers give rows to the log
 
 
 class Overview(Screen[None]):
@@ -118,6 +119,7 @@ class Overview(Screen[None]):
     def _paint(self, snapshot: Snapshot) -> None:
         with self.app.batch_update():
             self.set_class(snapshot.server is None, "-waiting")
+            self.set_class(_row_count(snapshot) <= _FEW, "-few")
             self.verdict.receive(snapshot)
             self.waiting.receive(snapshot)
             for panel in self.panels.values():
@@ -264,3 +266,13 @@ class Overview(Screen[None]):
         yield "Only what differs", "Workers that differ from the others", self.action_only_odd
         yield "Servers", "Pick another server on this machine", self.action_servers
         yield "Copy the view", "As plain text", self.action_copy_view
+
+
+def _row_count(snapshot: Snapshot) -> int:
+    """Processes to expect, from the first moment on, so that the layout does not jump when they start."""
+    if snapshot.server is None:
+        return 0
+    args = snapshot.server.args
+    local = args.tp * args.pp // max(1, args.nnodes)
+    seen = sum(1 for p in snapshot.procs.processes if p.role in ("scheduler", "importing"))
+    return max(local, seen) + 2

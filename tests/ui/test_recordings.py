@@ -1,0 +1,44 @@
+"""Real starts on the screen: every recording, at three moments, at every size."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from sgmon.model import Event, Snapshot
+from sgmon.record import read
+from sgmon.store import Store
+from tests.ui.screen import SIZES, give, rows_of, running
+from widgets.states import face_of
+
+FOLDER = Path(__file__).parent.parent / "recordings"
+RECORDINGS = sorted(FOLDER.glob("*.jsonl.gz"))
+
+
+@cache
+def moments(path: Path) -> list[Snapshot]:
+    """Snapshots after a third, two thirds and all of a recording."""
+    header, events = read(path)
+    store = Store(header.epoch)
+    snapshots = []
+    for event in events:
+        if int(event.t) > int(store.snapshot.t):
+            store.step(Event(float(int(event.t)), "tick"))
+        snapshots.append(store.step(event))
+    last = len(snapshots) - 1
+    return [snapshots[last // 3], snapshots[last * 2 // 3], snapshots[last]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_real_starts_fit(size: tuple[int, int]) -> None:
+    async with running(Snapshot(), size) as (app, engine, pilot):
+        for path in RECORDINGS:
+            for snapshot in moments(path):
+                await give(engine, pilot, snapshot)
+                rows = rows_of(app)
+                assert {cell_len(row) for row in rows} == {size[0]}, path.name
+                assert face_of(snapshot.verdict.state).word in rows[0], path.name
