@@ -77,7 +77,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ServerReading:
-    """What the target probe saw. ``server`` is None while there is none; ``looked_for`` says what was looked for."""
+    """What the target probe saw. ``server`` is None while there is none; ``looked_for`` says what was looked for.
+
+    ``gone_pid``: the process of ``server`` has ended. ``server`` stays named until another one takes its place.
+    """
 
     server: Server | None = None
     candidates: tuple[Candidate, ...] = ()
