@@ -128,7 +128,8 @@ def silent_by_design(version: str, milestone: str, rank: str) -> bool:
         for rule in rules()
         if rule.group == "milestone" and rule.name in named and rule.who != "some" and _printed_in(rule, key)
     ]
-    return not any(_prints(rule, key, rank) for rule in binding)
+    printing = [_prints(rule, key, rank) for rule in binding]
+    return not (any(printing) if key is not None else printing and all(printing))
 
 
 @cache

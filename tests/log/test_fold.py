@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sgmon.log.fold import LogFold
+from sgmon.model import LogReading, LogState
+from tests.log.loading import case_names, case_text, fold, recording
+
+MIXED = "\n".join(case_text(name) for name in case_names())
+REAL = [recording(name) for name in ("gpu/tp2_stop1", "cpu/tp2-kill9-load", "cpu/port-in-use-long", "gpu/oom_frac")]
+
+
+def comparable(state: LogState) -> LogState:
+    return dataclasses.replace(state, path="")
+
+
+@st.composite
+def cuts(draw: st.DrawFn, length: int) -> list[int]:
+    return sorted(draw(st.lists(st.integers(0, length), max_size=40)))
+
+
+@pytest.mark.parametrize("text", REAL, ids=["tp2_stop1", "kill9", "port", "oom"])
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_chunking_folds_to_the_same(text: str, data: st.DataObject) -> None:
+    assert fold(text, data.draw(cuts(len(text)))) == fold(text)
+
+
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_any_chunking_of_all_cases_in_one_file(data: st.DataObject) -> None:
+    assert fold(MIXED, data.draw(cuts(len(MIXED)))) == fold(MIXED)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_chunking_of_small_nasty_texts(data: st.DataObject) -> None:
+    pieces = st.sampled_from(
+        [
+            "\n", "\r", "\r\n", "\0\0\0", "Traceback (most recent call last):\n", '  File "x.py", line 1, in f\n',
+            "ValueError: no\n", "[2026-01-29 13:12:36 TP1] Load weight begin. avail mem=1.0 GB", " ",
+            "Loading safetensors checkpoint shards:  33% Completed | 1/3 [00:00<00:00,  6.52it/s]",
+            "Loading safetensors checkpoint shards: 100% Completed | 3/3 [00:00<00:00,  6.52it/s]",
+            "[2026-01-29 13:12:39 TP0] Scheduler hit an exception: Traceback (most recent call last):\n",
+            "OpenAIServingResponses init traceback:\n", "nanobind: leaked 4 instances!", "x" * 300, "[E",
+            "[2026-01-29 13:14:30] The server is fired up and ready to roll!\n", "\x1b[31m", "server_args={'tp_size': 2}\n",
+            '[2026-01-29 13:14:25] INFO:     127.0.0.1:4 - "GET /health HTTP/1.1" 200 OK\n',
+        ]
+    )  # fmt: skip
+    text = "".join(data.draw(st.lists(pieces, max_size=25)))
+    assert fold(text, data.draw(cuts(len(text)))) == fold(text)
+
+
+def test_one_character_at_a_time() -> None:
+    text = case_text("sgl-17402") + case_text("sgl-5416")
+    assert fold(text, list(range(len(text)))) == fold(text)
+
+
+def test_the_newest_bar_is_read_before_it_ends() -> None:
+    state = fold("Loading safetensors checkpoint shards:   0% Completed | 0/9 [00:00<?, ?it/s]\r"
+                 "Loading safetensors checkpoint shards:  11% Completed | 1/9 [00:01<00:09,  1.18s/it]")  # fmt: skip
+    assert [(bar.name, bar.done, bar.total, bar.line) for bar in state.bars] == [("weights_progress", 1, 9, 1)]
+    assert state.lines == 1
+
+
+def test_when_a_bar_moved_is_when_it_was_seen_first() -> None:
+    made = LogFold()
+    made.feed(LogReading("l", text="Loading safetensors checkpoint shards:  11% Completed | 1/9 [00:01<00:09]"), 10.0)
+    made.feed(
+        LogReading("l", text="\rLoading safetensors checkpoint shards:  11% Completed | 1/9 [00:02<00:09]"), 20.0
+    )
+    assert [bar.moved_t for bar in made.state().bars] == [10.0]
+    made.feed(
+        LogReading("l", text="\rLoading safetensors checkpoint shards:  22% Completed | 2/9 [00:02<00:09]"), 30.0
+    )
+    assert [bar.moved_t for bar in made.state().bars] == [30.0]
+
+
+def test_bars_and_other_ranks_on_one_line() -> None:
+    state = fold(
+        "[2026-01-29 13:13:07 TP0] Load weight begin. avail mem=9.0 GB\n"
+        "Multi-thread loading shards:  40% Completed | 2/5 [00:03<00:04]\rMulti-thread loading shards:  60% Completed"
+        " | 3/5 [00:03<00:04][2026-01-29 13:13:20 TP1] Load weight end. elapsed=1.0 s, type=X, avail mem=2.0 GB\n"
+    )
+    assert {rank.rank: (rank.milestone, rank.line) for rank in state.ranks} == {
+        "TP0": ("weights_progress", 2),
+        "TP1": ("load_end", 2),
+    }
+    assert state.bars[0].done == 3
+    assert state.last_t == state.first_t + 13  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_line_endings(ending: str) -> None:
+    text = case_text("sgl-5416").replace("\n", ending)
+    state = fold(text)
+    assert (state.error.kind, state.error.line) == ("memory_unbalanced", 14)  # type: ignore[union-attr]
+    assert state.lines == 14
+
+
+def test_nul_holes_and_long_lines() -> None:
+    hole = "\0" * 5_000
+    text = hole + "[2026-01-29 13:13:05 TP0] Init parallel begin.\n" + "x" * 1_000_000 + "\n" + hole + "y" * 1_000_000
+    state = fold(text)
+    assert state.last_milestone is not None
+    assert (state.last_milestone.name, state.last_milestone.line) == ("dist_init_begin", 1)
+    assert state.lines == 3
+    assert state.last_line is not None
+    assert len(state.last_line.text) < 10_000
+
+
+def test_truncation_starts_over_and_rotation_goes_on() -> None:
+    made = LogFold()
+    made.feed(LogReading("l", text=recording("cpu/tp1-tiny")), 1.0)
+    made.feed(LogReading("l", text="[2026-11-29 15:30:00] hello\n", change="rotated"), 2.0)
+    assert made.state().ready_line == 54
+    assert made.state().lines == 1
+    made.feed(LogReading("l", text="[2026-11-29 15:31:00] Init parallel begin.\n", change="truncated"), 3.0)
+    assert made.state().outcome == "unfinished"
+    assert made.state().lines == 1
+
+
+def test_a_second_start_in_the_same_file() -> None:
+    state = fold(recording("cpu/tp2-kill9-load") + recording("cpu/tp1-tiny"))
+    assert (state.outcome, state.runs, state.error) == ("ready", 2, None)
+    assert state.run_line > 75
+
+
+def test_our_own_probe_is_no_activity() -> None:
+    made = LogFold()
+    made.feed(LogReading("l", text="[2026-11-29 15:21:29] The server is fired up and ready to roll!\n"), 1.0)
+    probe = (
+        "[2026-11-29 15:21:29] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00\n"
+        '[2026-11-29 15:21:30] INFO:     127.0.0.1:50326 - "GET /health HTTP/1.1" 200 OK\n'
+        "[2026-11-29 15:21:35] Health check request received during shutdown. Returning 503.\n"
+    )
+    for at, half in enumerate((probe[:150], probe[150:])):
+        made.feed(LogReading("l", text=half), 2.0 + at)
+    assert (made.state().last_byte_t, made.state().last_activity_t) == (3.0, 1.0)
+    made.feed(LogReading("l", text=probe + "[2026-11-29 15:21:36 TP0] Decode batch\n"), 9.0)
+    assert made.state().last_activity_t == 9.0
+
+
+def lines(*messages: str) -> str:
+    return "".join(f"[2026-01-29 13:13:{at:02d}{message}\n" for at, message in enumerate(messages))
+
+
+def test_capture_again_while_serving_is_no_start() -> None:
+    text = lines(
+        " TP0] Capture cuda graph begin. This can take up to several minutes.",
+        " TP0] Capture cuda graph end. Time elapsed: 2.0 s",
+        "] The server is fired up and ready to roll!",
+    )
+    again = "\rCapturing batches (bs=8 avail_mem=1.0 GB):  25%|##5       | 9/36 [00:05<00:10,  2.6it/s]"
+    state = fold(text + again)
+    assert (state.outcome, state.phase, state.bars) == ("ready", "serving", ())
+    assert state.last_milestone is not None
+    assert state.last_milestone.name == "ready"
+
+
+def test_old_order_of_a_draft_model() -> None:
+    names = fold(
+        lines(
+            " TP0] Init torch distributed begin.",
+            " TP0] Init torch distributed ends. mem usage=1.0 GB",
+            " TP0] Load weight begin. avail mem=1.0 GB",
+            " TP0] Load weight end. type=X, avail mem=1.0 GB",
+            " TP0] KV Cache is allocated. #tokens: 1, K size: 1.0 GB, V size: 1.0 GB",
+            " TP0] Memory pool end. avail mem=1.0 GB",
+            " TP0] Capture cuda graph begin. This can take up to several minutes.",
+            " TP0] Capture cuda graph end. Time elapsed: 2.0 s",
+            " TP0] Init torch distributed begin.",
+            " TP0] Init torch distributed ends. mem usage=1.0 GB",
+            " TP0] Load weight begin. avail mem=1.0 GB",
+            " TP0] Load weight end. type=XNextN, avail mem=1.0 GB",
+            " TP0] KV Cache is allocated. #tokens: 1, K size: 1.0 GB, V size: 1.0 GB",
+            " TP0] Memory pool end. avail mem=1.0 GB",
+            " TP0] Capture draft cuda graph begin. This can take up to several minutes.",
+            " TP0] Capture draft cuda graph end. Time elapsed: 2.0 s",
+        )
+    ).milestones
+    target = [
+        *("dist_init_begin", "dist_init_end", "load_begin", "load_end", "kv_alloc", "memory_pool_end"),
+        *("graph_begin", "graph_end"),
+    ]
+    assert [milestone.name for milestone in names] == [*target, *(f"draft_{name}" for name in target)]
+
+
+def test_new_order_of_a_draft_model() -> None:
+    names = fold(
+        lines(
+            " TP0] Init parallel begin.",
+            " TP0] Init parallel ends. elapsed=1.0 s",
+            " TP0] Memory baseline taken. mem usage=0.0 GB",
+            " TP0] Load weight begin. avail mem=1.0 GB",
+            " TP0] Load weight end. elapsed=1.0 s, type=X, avail mem=1.0 GB",
+            " TP0] Memory baseline taken. mem usage=0.0 GB",
+            " TP0] Load weight begin. avail mem=1.0 GB",
+            " TP0] Load weight end. elapsed=1.0 s, type=XNextN, avail mem=1.0 GB",
+            " TP0] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1, KV size: 1.0 GB",
+            " TP0] Memory pool end. avail mem=1.0 GB",
+            " TP0] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1, KV size: 1.0 GB",
+            " TP0] Memory pool end. avail mem=1.0 GB",
+            " TP0] Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1",
+            " TP0] Capture target decode CUDA graph end. bs=[1, 2], elapsed=1.0 s",
+            " TP0] Capture draft decode CUDA graph begin. backend=full",
+            " TP0] Capture draft decode CUDA graph end. elapsed=1.0 s",
+        )
+    ).milestones
+    assert [milestone.name for milestone in names] == [
+        *("dist_init_begin", "dist_init_end", "dist_init_end", "load_begin", "load_end"),
+        *("draft_dist_init_end", "draft_load_begin", "draft_load_end", "kv_alloc", "memory_pool_end"),
+        *(
+            "draft_kv_alloc",
+            "draft_memory_pool_end",
+            "graph_begin",
+            "graph_end",
+            "draft_graph_begin",
+            "draft_graph_end",
+        ),
+    ]
+
+
+def test_weights_committed_and_pool_sized_after_capture() -> None:
+    state = fold(
+        lines(
+            " TP0] Load weight begin. avail mem=1.0 GB",
+            " TP0] Prepared capture-safe model in 4.21 s",
+            " TP0] KV Cache VA upper bound. dtype: torch.bfloat16, #tokens: 1, KV size: 1.0 GB",
+            " TP0] Memory pool end. avail mem=1.0 GB",
+            " TP0] Capture target decode CUDA graph begin. backend=full",
+            " TP0] Capture target decode CUDA graph end. elapsed=1.0 s",
+            " TP0] Post-capture KV sizing: KV cache allocated. dtype: torch.bfloat16, #tokens: 5",
+            " TP0] Load weight end. Committed real weights after CUDA graph capture in 33.10 s",
+        )
+    )
+    assert [m.name for m in state.milestones][-2:] == ["memory_pool_end", "load_end"]
+    assert state.phase == "scheduler_ready"
+
+
+def test_stages_and_replicas_are_ranks_of_their_own() -> None:
+    state = fold(
+        lines(
+            " PP0 TP0] Load weight begin. avail mem=1.0 GB",
+            " PP1 TP0] Load weight begin. avail mem=1.0 GB",
+            " PP1 TP0 EP0] Load weight end. type=X, avail mem=1.0 GB",
+            " DP1 PP0 TP0] Init torch distributed begin.",
+        )
+    )
+    assert {rank.rank: rank.milestone for rank in state.ranks} == {
+        "PP0 TP0": "load_begin",
+        "PP1 TP0": "load_end",
+        "DP1 PP0 TP0": "dist_init_begin",
+    }
+
+
+def test_the_tail_of_a_skipped_beginning() -> None:
+    text = recording("cpu/tp2-tiny")
+    assert fold(text[random.Random(3).randrange(20_000, 25_000) :]).outcome == "ready"
