@@ -26,7 +26,7 @@ class Pattern:
 
     def hint(self) -> Hint | None:
         """A quick look at many lines at once; None where it could miss one."""
-        if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZbBsSWD]", self.text)):
+        if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZ]|\(\?", self.text)):
             return None
         search = self.regex.search
         return lambda text: search(text) is not None

@@ -14,7 +14,7 @@ QUIET_S = 20.0
 #: equal lines of other ranks fold when they come within so many lines and seconds of the first
 FOLD_LINES = 160
 FOLD_S = 5.0
-#: a traceback of more lines shows its first and its last two, the rest on request
+#: a traceback of more lines shows its first line and its innermost frame, the rest on request
 TRACEBACK_LINES = 6
 
 _PREFIX = re.compile(r"\[(?:\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)[^\]]{0,40}\] ?")
@@ -170,9 +170,12 @@ class Folder:
             return run
         if any(draft.offset in how.opened for draft in run):
             return run
-        first = run[1]
-        frames = _Draft(first.offset, first.part, "frames", first.line, first.index, count=len(run) - 3)
-        return [run[0], frames, *run[-2:]]
+        innermost = next((n for n in range(2, 6) if run[-n].message.lstrip().startswith("File ")), 2)
+        first, count = run[1], len(run) - 1 - innermost
+        if count < 2:
+            return run
+        frames = _Draft(first.offset, first.part, "frames", first.line, first.index, count=count)
+        return [run[0], frames, *run[-innermost:]]
 
     def _quiet(self, offset: int, line: LogLine, index: int) -> None:
         if line.t is None:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.strip import Strip
 
 from sgmon.model import LogState, Snapshot
 from sgmon.text import clean
@@ -139,6 +142,7 @@ class LogPanel(Panel[LogView]):
         self.words = ""  # the last thing to tell, until the next key
         self._generation = -1
         self._sizes: list[tuple[float, int]] = []
+        self._styles: dict[str, Style] = {}
         self._known: tuple[object, frozenset[int]] = (None, frozenset())
 
     # from the snapshot
@@ -282,6 +286,24 @@ class LogPanel(Panel[LogView]):
                 break
             right = longer
         return join_ends(((f" {words}", "dim"),), right, width)
+
+    def named_style(self, name: str) -> Style:
+        """Kept: a screenful of log in motion asks for a style a thousand times a second."""
+        style = self._styles.get(name)
+        if style is None:
+            style = self._styles[name] = super().named_style(name)
+        return style
+
+    def _make_strip(self, line: Line, width: int) -> Strip:
+        base = self._styles.get("")
+        if base is None:
+            base = self._styles[""] = self.rich_style
+        segments = [Segment(text, base + self.named_style(style) if style else base) for text, style in line if text]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles.clear()
 
     # moving
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sgmon.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, pieces, raw_lines
 from sgmon.log.search import Search, Survey, kind_hint
+from sgmon.log.steady import SteadyLines
 from sgmon.log.textfile import RegularFile, Spool
 from sgmon.model import LogLine, LogReading
 from sgmon.text import clean
@@ -50,7 +51,7 @@ class LogIndex:
             from sgmon.log.lines import describe as of_sglang
 
             describe = of_sglang
-        self._describe = describe
+        self._describe = SteadyLines(describe)
         self._live = live
         self._generation: _Generation | None = None
         self._wake = threading.Event()

@@ -139,3 +139,36 @@ def test_chop_loses_nothing() -> None:
     for text in ("", "short", "word " * 60, "字" * 50, "x" * 500):
         for width in (2, 9, 30):
             assert "".join(chop(text, width)) == text
+
+
+TRACEBACK = (
+    dated(0, "ValueError in the scheduler", "TP1")
+    + "Traceback (most recent call last):\n"
+    + "".join(f'  File "/site/sglang/f{n}.py", line {n}, in f{n}\n    call({n})\n' for n in range(20))
+    + "ValueError: bad\n"
+)
+
+
+def of_sglang(text: str, folding: Folding | None = None) -> list[Row]:
+    from sgmon.log.lines import describe as real
+
+    entries, offset = [], 0
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        entries.append((offset, real(number, line)))
+        offset += len(line.encode()) + 1
+    return Folder(folding or Folding()).fold(entries)
+
+
+def test_a_long_traceback_shows_its_ends() -> None:
+    rows = of_sglang(TRACEBACK)
+    assert [row.kind for row in rows[1:]] == ["line", "frames", "line", "line", "line"]
+    assert "38 lines of traceback (enter shows)" in shown(rows[2])
+    assert rows[3].message.strip().startswith('File "/site/sglang/f19.py"')
+    assert rows[4].message.strip() == "call(19)" and rows[4].line.kind == "traceback"
+    assert rows[5].message == "ValueError: bad"
+
+
+def test_an_opened_traceback_is_whole() -> None:
+    hidden = of_sglang(TRACEBACK)[2]
+    rows = of_sglang(TRACEBACK, Folding(opened=frozenset({hidden.offset})))
+    assert len(rows) == 43 and all(row.kind == "line" for row in rows)
