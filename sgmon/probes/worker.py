@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Shards, TcpPeer
 from sgmon.probes.family import Member
@@ -29,8 +29,7 @@ _RSS_STEP = 1 << 20
 _MAPPED: Guard[bytes] = Guard()
 
 
-@dataclass(frozen=True, slots=True)
-class Kin:
+class Kin(NamedTuple):
     """What the tree knows of one worker: its live descendants, and where the launcher's stderr goes."""
 
     tree_cpu_s: float = 0.0

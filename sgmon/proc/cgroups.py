@@ -5,14 +5,13 @@ v2: Documentation/admin-guide/cgroup-v2.rst; v1: Documentation/admin-guide/cgrou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 from sgmon.proc.mounts import Mount
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """None: not told here. oom_kills and throttled are counts since the group was made."""
 
     frozen: bool | None = None

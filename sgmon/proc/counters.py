@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files, stat
 
 
-@dataclass(frozen=True, slots=True)
-class Io:
+class Io(NamedTuple):
     """Bytes since the start of the process. rchar counts read(2) and the like, cached or not (a reaped child's are
     added at once); read_bytes what came from a local block device (0 on FUSE and from a hot cache)."""
 
@@ -22,8 +21,7 @@ class Io:
     write_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTimes:
+class ThreadTimes(NamedTuple):
     """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds."""
 
     tid: int

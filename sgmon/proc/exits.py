@@ -11,7 +11,7 @@ import os
 import select
 import signal
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _INFO_EXIT = 1 << 3
 _INFO_SIZE = 64  # PIDFD_INFO_SIZE_VER0
@@ -19,8 +19,7 @@ _GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11  # _IOWR(PIDFS_IOC
 _EXIT_CODE_AT = 8 + 8 + 11 * 4  # mask, cgroupid, pid tgid ppid and 4 x (ruid/rgid ...) come first
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """Either a code or a signal number; both None: the status is not known, and ``source`` says why."""
 
     code: int | None = None

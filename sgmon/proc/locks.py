@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 
 
-@dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(NamedTuple):
     """One row. ``file`` is "major:minor:inode" (hexadecimal device numbers), as the kernel prints it."""
 
     number: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 
@@ -15,8 +15,7 @@ _REMOTE = re.compile(
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """One row. device is "major:minor"; ``root`` the part of the file system that is mounted."""
 
     device: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 
@@ -30,8 +30,7 @@ STATES = {
 _WORD = "<I" if sys.byteorder == "little" else ">I"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One socket. rx_queue of a LISTEN row is the length of its accept queue."""
 
     local: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 
@@ -11,8 +11,7 @@ from sgmon.proc import files
 HZ = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
+class Stat(NamedTuple):
     """What sgmon uses of stat; times in seconds, ``start_ticks`` in clock ticks since boot."""
 
     pid: int

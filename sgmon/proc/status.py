@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """Sizes in bytes; None where the kernel does not print the line (zombies have no memory)."""
 
     rss_anon_bytes: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.model import BlockedCall
 from sgmon.proc import files, syscall_table
@@ -22,8 +22,7 @@ _LOCK_COMMANDS = {7: "F_SETLKW", 38: "F_OFD_SETLKW"}  # fcntl.h
 _POLL_LIMIT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(NamedTuple):
     """number None: running; -1: in the kernel but in no call (a page fault, a stop)."""
 
     number: int | None

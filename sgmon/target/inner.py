@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files, mounts
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
+class Inside(NamedTuple):
     """How to reach the server's files from here. ``prefix`` is "" when it shares our mounts."""
 
     root: str

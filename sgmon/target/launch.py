@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PYTHON = re.compile(r"^(?:python|pypy)[\d.]*\w*(?:-dbg)?$")
 #: console script and modules that want the subcommand "serve" (sglang >= 0.5.5.post3: cli/main.py)
@@ -20,8 +20,7 @@ _RUNNERS = frozenset({"debugpy", "pdb", "cProfile", "profile", "trace", "viztrac
 _TITLES = ("sglang::http_server", "sglang::server")
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """form: module | serve | titled. tail: the server's own arguments (() when the title hides them)."""
 
     form: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.model import Missing
 from sgmon.proc import fds, files, mounts, stat
@@ -12,8 +12,7 @@ _WRITE_FLAGS = 0o3  # O_WRONLY | O_RDWR (fcntl.h)
 _GIVE_LOG = "give the file with --log"
 
 
-@dataclass(frozen=True, slots=True)
-class LogTarget:
+class LogTarget(NamedTuple):
     """``path`` is what to read from here ("" when there is nothing to read); kinds as in ``Server.log_kind``."""
 
     path: str = ""

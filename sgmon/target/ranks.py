@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.model import ServerArgs
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A place in the order of births: what is born there."""
 
     role: str
     rank: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """A child of the launcher or of the DP controller, alive or not. slot None: it has no title yet."""
 
     pid: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import stat
 from sgmon.proc.guard import Guard, HungError
@@ -14,8 +14,7 @@ _GUARD: Guard[tuple[str, ...]] = Guard()
 _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One launcher. launch.form "engine": a script whose own children are SGLang's (``sglang.Engine``)."""
 
     stat: Stat
@@ -23,8 +22,7 @@ class Found:
     launch: launch.Launch
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """One look at all processes."""
 
     table: dict[int, Stat]

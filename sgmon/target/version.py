@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sgmon.proc import files, maps, stat
 from sgmon.target.inner import Inside
@@ -14,8 +14,7 @@ _DIST_INFO = re.compile(r"^sglang-(\d[^-]*)\.dist-info$")
 _VERSION_LINE = re.compile(r"^\s*(?:__version__|version)\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """number "" when it was not found; ``source`` says where it was read, or where was looked."""
 
     number: str = ""
