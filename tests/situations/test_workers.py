@@ -18,6 +18,7 @@ pytestmark = [
 
 def test_roles_ranks_and_output(tmp_path):
     with running(tmp_path, "--tp", "2", "1=other_log", processes=4) as tree:
+        tree.needs_calls()
         found = {(p.role, p.rank): p for p in tree.read().processes}
         assert set(found) == {
             ("launcher", ""),
@@ -97,6 +98,7 @@ def test_z_with_live_threads_is_not_dead(tmp_path):
 
 def test_lock_waiter_and_holder(tmp_path):
     with running(tmp_path, "--tp", "2", "0=holds_lock", "1=waits_for_lock", processes=4) as tree:
+        tree.needs_calls()
         seen = tree.until("TP1", lambda p: p.waits_for_lock)
         assert seen.call.name == "flock" and seen.waits_for_lock == str(tmp_path / "build.lock")
         assert seen.lock_holder == tree.pids["sglang::scheduler_TP0"]
@@ -105,6 +107,7 @@ def test_lock_waiter_and_holder(tmp_path):
 
 def test_mute_peer(tmp_path):
     with running(tmp_path, "--tp", "2", "0=listener", "1=mute_peer", processes=4) as tree:
+        tree.needs_calls()
         seen = tree.until("TP1", lambda p: p.call and p.call.name == "recvfrom")
         assert seen.call.target.startswith("ESTAB 127.0.0.1:")
         (peer,) = [p for p in seen.tcp if p.state == "ESTAB"]
@@ -114,12 +117,14 @@ def test_mute_peer(tmp_path):
 
 def test_syn_sent(tmp_path):
     with running(tmp_path, "--tp", "2", "1=syn_sent", processes=4) as tree:
+        tree.needs_calls()
         seen = tree.until("TP1", lambda p: p.call and p.call.target.startswith("SYN_SENT"))
         assert seen.call.name == "connect" and "SYN_SENT" in {p.state for p in seen.tcp}
 
 
 def test_poll_with_a_time_out(tmp_path):
     with running(tmp_path, "--tp", "2", "1=polls", processes=4) as tree:
+        tree.needs_calls()
         call = tree.until("TP1", lambda p: p.call and p.call.name in ("poll", "ppoll")).call
         assert call.timeout_ms is not None and 0 < call.timeout_ms <= 600_000
         assert call.fd is not None and call.target == "unix socket"
