@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import codecs
 import gzip
+import io
 import json
 import os
 import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import IO
 
 from sgmon.commands import USAGE
 from sgmon.log.compare import compare
@@ -76,7 +76,7 @@ def _chunks(path: str) -> Iterator[str]:
     first = True
     try:
         with _open(path) as stream:
-            while data := stream.read(CHUNK):
+            while data := stream.read1(CHUNK):
                 if first:
                     _refuse_binary(path, data)
                     first = False
@@ -90,18 +90,18 @@ def _chunks(path: str) -> Iterator[str]:
     yield decoder.decode(b"", True)
 
 
-def _open(path: str) -> IO[bytes]:
+def _open(path: str) -> io.BufferedReader | gzip.GzipFile:
     if path == "-":
         if sys.stdin.isatty():
             raise UnreadableError('"-" reads stdin, but stdin is this terminal. Try: sgmon log - < server.log')
-        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        return io.BufferedReader(io.FileIO(os.dup(sys.stdin.fileno())))
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise UnreadableError(f'"{path}" is a directory. Give the log file in it.')
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         raise UnreadableError(f'"{path}" is no regular file. Give a log file, or pipe the log in: sgmon log -')
     stream = open(path, "rb")
-    return gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream  # type: ignore[return-value]
+    return gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream
 
 
 def _refuse_binary(path: str, data: bytes) -> None:

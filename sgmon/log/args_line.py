@@ -47,6 +47,8 @@ def _items(text: str) -> list[str]:
     depth = 0
     for match in _TOKEN.finditer(text):
         token = match[0]
+        if token in "'\"":  # a quote that never closes: the line is cut here
+            return items
         if token in "[({":
             depth += 1
         elif token in "])}":

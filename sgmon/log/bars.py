@@ -14,7 +14,7 @@ KEYS = ("% Completed |", "%|")
 
 _FRAME = re.compile(
     r"(?P<desc>[^\]\r\n|]{0,120}?):?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
-    r"(?P<done>\d+(?:\.\d+)?[kMGT]?)/(?P<total>\d+(?:\.\d+)?[kMGT]?)(?=[ \[\r\n]|$)"
+    r"(?P<done>\d{1,12}(?:\.\d{1,6})?[kMGT]?)/(?P<total>\d{1,12}(?:\.\d{1,6})?[kMGT]?)(?=[ \[\r\n]|$)"
     r"(?P<rate> \[[^\]\r\n]{0,60}\]?)?"
 )
 #: Description -> name of the milestone. Order matters: the first that is in the description wins.

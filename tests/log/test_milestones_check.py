@@ -1,0 +1,74 @@
+"""The catalogue against SGLang's source: a made tree here, real wheels of several versions when PyPI can be reached."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from sgmon.log.catalogue import rules
+from sgmon.milestones import check, main
+
+#: Versions around the renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14.
+VERSIONS = ("0.4.6.post5", "0.5.2", "0.5.9", "0.5.16")
+
+
+def tree(root: Path, version: str, lines: list[str]) -> Path:
+    (root / "sglang/srt").mkdir(parents=True)
+    (root / "sglang/_version.py").write_text(f"__version__ = version = '{version}'\n")
+    (root / "sglang/srt/all.py").write_text("\n".join(f"x = {line!r}" for line in lines))
+    return root
+
+
+def test_a_tree_with_every_template(tmp_path: Path) -> None:
+    found = check(tree(tmp_path, "0.5.23", [t for rule in rules() for t in rule.template if '"' not in t]))
+    assert found.version == "0.5.23"
+    assert found.total > 50
+    assert found.summary() == f"rules found in this version: {found.total}/{found.total}"
+
+
+def test_an_unknown_newer_version_that_renamed_lines(tmp_path: Path) -> None:
+    found = check(tree(tmp_path, "0.7.0", ["Load weight begin. avail mem="]))
+    assert found.found == 1
+    assert "load_begin" not in found.silent
+    assert "memory_pool_end" in found.silent
+
+
+def test_no_sglang_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no SGLang source" in check(tmp_path).summary()
+    assert main(["check", str(tmp_path)]) == 2
+    assert "no SGLang source" in capsys.readouterr().err
+
+
+def wheel(version: str, cache: Path) -> Path:
+    found = sorted(cache.glob(f"sglang-{version}-*.whl"))
+    if not found:
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
+        done = subprocess.run(
+            [*pip, "-d", str(cache), f"sglang=={version}"], capture_output=True, timeout=300, check=False
+        )
+        found = sorted(cache.glob(f"sglang-{version}-*.whl"))
+        if not found:
+            pytest.skip(f"sglang {version} could not be downloaded: {done.stderr.decode()[-200:]}")
+    return found[0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_real_wheels(version: str, tmp_path: Path) -> None:
+    base = os.environ.get("SGMON_WHEELS") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    cache = Path(base) / "sgmon-wheels"
+    cache.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(wheel(version, cache)) as packed:
+        names = [name for name in packed.namelist() if name.endswith((".py", "METADATA"))]
+        packed.extractall(tmp_path, names)
+    found = check(tmp_path)
+    missing = [(rule.group, rule.name) for rule in found.rules if rule.expected and not rule.found]
+    assert missing == []
+    assert found.total > 40
+    assert found.version == version
