@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sgmon.diagnosis.cause_words import error_words
-from sgmon.diagnosis.phase import words
+from sgmon.diagnosis.phase import during
 from sgmon.diagnosis.scene import Scene
 from sgmon.log import catalogue
 from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
@@ -87,7 +87,7 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
         )
     who = _who(first)
-    stage = "after it was ready" if scene.was_ready else f"in the {words(scene.phase)}"
+    stage = "after it was ready" if scene.was_ready else during(scene.phase)
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
@@ -150,7 +150,7 @@ def _from_log(scene: Scene, error: LogError) -> Verdict:
         evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}; they end soon or hang on"))
     return Verdict(
         "crashed",
-        f"{_error_words(error)} in the {words(scene.phase)}",
+        f"{_error_words(error)} {during(scene.phase)}",
         phase=scene.phase,
         since_t=error.seen_t if error.seen_t is not None else scene.t,
         confidence=0.9,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis.ranks import FRESH_S, RankView
+from sgmon.diagnosis.ranks import RankView
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, Missing, NextStep
 from sgmon.text import clean
@@ -33,12 +33,8 @@ def quiet_fact(view: RankView) -> Evidence:
 
 
 def doing_fact(view: RankView) -> Evidence:
-    signal = "proc"
-    if view.clock is not None and view.clock.marks and view.t - view.clock.marks[0].t <= FRESH_S:
-        signal = view.clock.marks[0].signal
-    elif view.wait.signal:
-        signal = view.wait.signal
-    return Evidence(signal, f"{view.name} (pid {view.pid}) {view.doing()}", view.rank, view.pid)
+    signal, words = view.action()
+    return Evidence(signal or "proc", f"{view.name} (pid {view.pid}) {words}", view.rank, view.pid)
 
 
 def wait_fact(view: RankView) -> Evidence:

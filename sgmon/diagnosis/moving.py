@@ -68,6 +68,8 @@ def _headline(scene: Scene, movers: list[RankView]) -> str:
         return phrase(importing, "imports its modules")
     if scene.phase == "launch" and movers:
         return "the launcher imports its modules and reads its arguments"
+    if not movers and scene.t - scene.helpers_t <= FRESH_S:
+        return f"{stage}: the launcher and its helpers work"
     if not movers:
         return f"{stage}: quiet for {since(scene, scene.life_t)}, which is usual here"
     return f"{stage}: {phrase(movers, movers[0].doing())}{tail}"

@@ -88,7 +88,7 @@ def _by_wait(scene: Scene) -> Line | None:
 
 def _waits(view: RankView, scene: Scene) -> bool:
     """In its event loop a rank waits for its peers only while the first request is under way."""
-    return view.waits_for_peer or (view.wait.kind == "idle" and scene.phase == "warmup")
+    return view.waits_for_peer or view.done or (view.wait.kind == "idle" and scene.phase == "warmup")
 
 
 def _works(view: RankView) -> bool:

@@ -42,6 +42,14 @@ def words(phase: str) -> str:
     return f"draft model's {text}" if phase.startswith("draft_") else text
 
 
+def during(phase: str) -> str:
+    """ "in the weight load", "while importing"."""
+    name = phase.removeprefix("draft_")
+    if name in ("launch", "spawn", "ready", "serving", ""):
+        return f"while {words(name)}" if name else "in the start"
+    return f"in the {words(phase)}"
+
+
 def order(phase: str) -> int:
     name = phase.removeprefix("draft_")
     return ORDER.index(name) if name in ORDER else -1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sgmon.diagnosis import floors
+from sgmon.diagnosis.phase import order
 from sgmon.diagnosis.stack_words import StackWait, stack_wait
-from sgmon.diagnosis.waits import PEER_KINDS, Wait, wait_of
+from sgmon.diagnosis.waits import PEER_KINDS, Wait, download_of, wait_of
 from sgmon.model import ActivityClock, Gpu, Mark, Process, RankProgress, Snapshot, StackDump
 from sgmon.units import percent, rate
 
@@ -31,6 +32,7 @@ class RankView:
     phase: str
     wait: Wait
     t: float
+    done: bool = False  # its own start is over while other ranks are behind: its idle loop burns a core
 
     @property
     def name(self) -> str:
@@ -70,7 +72,7 @@ class RankView:
     @property
     def cpu_counts(self) -> bool:
         """CPU time is work unless it spins: in NCCL by its GPU, in a collective or its event loop by its stack."""
-        return not self.waits_for_peer and self.wait.kind != "idle"
+        return not self.waits_for_peer and self.wait.kind != "idle" and not self.done
 
     @property
     def life_t(self) -> float:
@@ -101,35 +103,44 @@ class RankView:
     def stack(self) -> StackWait | None:
         return stack_wait(self.dumps)
 
-    def doing(self) -> str:
-        """What it does now, in words, from its freshest sign of life that tells most."""
+    def action(self) -> tuple[str, str]:
+        """(signal, words): what it does now, from the fresh sign of life that tells most."""
         if self.clock is None:
-            return "cannot be seen"
+            return "proc", "cannot be seen"
         if self.stopped:
-            return "is stopped"
+            return "proc", "is stopped"
         fresh = {m.signal: m for m in self.clock.marks if self.t - m.t <= FRESH_S}
         if "compiler" in fresh:
-            return f"compiles ({fresh['compiler'].text})"
+            return "compiler", f"compiles ({fresh['compiler'].text})"
         if self.wait.kind in ("lock", "baton"):
-            return self.wait.text
+            return self.wait.signal, self.wait.text
         if self.importing and fresh:
             cpu = self.clock.demand_percent
-            return "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
-        reads = f"reads {rate(self.clock.read_rate)}" if "bytes" in fresh and self.clock.read_rate else ""
-        if reads and self.phase in _READING:
-            return reads
+            return "cpu", "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
+        speed = self.clock.read_rate if "bytes" in fresh else None
+        if speed and self.download:
+            return "bytes", f"downloads {self.download} at {rate(speed)}"
+        if speed and self.phase in _READING:
+            return "bytes", f"reads {rate(speed)}"
         if "bar" in fresh:
-            return f"moves ({fresh['bar'].text})"
+            return "bar", f"moves ({fresh['bar'].text})"
         if "cpu" in fresh and self.cpu_counts:
-            return f"computes ({fresh['cpu'].text})"
+            return "cpu", f"computes ({fresh['cpu'].text})"
         for signal in ("gpu_memory", "memory", "network", "power", "log", "title"):
             if signal in fresh:
-                return f"moves ({fresh[signal].text})"
-        if reads:
-            return reads
-        if self.wait.text:
-            return self.wait.text
-        return "does nothing"
+                return signal, f"moves ({fresh[signal].text})"
+        if speed:
+            return "bytes", f"reads {rate(speed)}"
+        return (self.wait.signal, self.wait.text) if self.wait.text else ("proc", "does nothing")
+
+    def doing(self) -> str:
+        """The words of ``action``."""
+        return self.action()[1]
+
+    @property
+    def download(self) -> str:
+        """The file of the model hub that it holds open and that is not complete yet; "" without one."""
+        return download_of(self.process)
 
     def where(self) -> str:
         """State, kernel wait and CPU as one short fact."""
@@ -151,7 +162,13 @@ def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
         chosen = [p for p in alive if p.role == "launcher"]  # once it has children it only waits: never the culprit
     clocks = {c.pid: c for c in snapshot.clocks if c.gone_t is None}
     progress = {p.rank: p for p in snapshot.log.ranks}
-    return tuple(_view(snapshot, p, clocks.get(p.pid), progress.get(p.rank), phase) for p in chosen)
+    places = [order(progress[p.rank].phase) if p.rank in progress else -1 for p in chosen if p.role == "scheduler"]
+    over = order("scheduler_ready")
+    behind = bool(places) and (min(places) < over or any(p.role == "importing" for p in chosen))
+    return tuple(
+        _view(snapshot, p, clocks.get(p.pid), progress.get(p.rank), phase, ahead=behind and len(chosen) > 1)
+        for p in chosen
+    )
 
 
 def _will_be_rank(process: Process) -> bool:
@@ -161,7 +178,13 @@ def _will_be_rank(process: Process) -> bool:
 
 
 def _view(
-    snapshot: Snapshot, process: Process, clock: ActivityClock | None, progress: RankProgress | None, phase: str
+    snapshot: Snapshot,
+    process: Process,
+    clock: ActivityClock | None,
+    progress: RankProgress | None,
+    phase: str,
+    *,
+    ahead: bool,
 ) -> RankView:
     newest = max((m.t for m in clock.marks if m.signal != "cpu"), default=0.0) if clock is not None else 0.0
     dumps = tuple(
@@ -183,6 +206,7 @@ def _view(
         phase=own_phase,
         wait=wait_of(process, clock, dumps),
         t=snapshot.t,
+        done=ahead and progress is not None and order(own_phase) >= order("scheduler_ready"),
     )
 
 

@@ -10,11 +10,13 @@ from sgmon.model import Evidence, NextStep, PortReading, Verdict
 HEALTH_TIMEOUT_S = 25.0
 #: a ready line may come 22 ms before the port opens; longer means that it never will
 OPEN_S = 15.0
+#: seconds of 200 that stand for a ready line which cannot be seen
+SETTLED_S = 3.0
 
 
 def ready(scene: Scene) -> Verdict | None:
     """ready, unhealthy, or None: still starting."""
-    log, port = scene.snapshot.log, scene.snapshot.port
+    port = scene.snapshot.port
     if scene.args.node_rank > 0:
         return _other_node(scene)
     ours = port_is_ours(port)
@@ -23,9 +25,16 @@ def ready(scene: Scene) -> Verdict | None:
         if ok and ours is not False:
             return _verdict_ready(scene, ours)
         return _unhealthy(scene, ours)
-    if ok and ours and not log.lines and not _early_health(scene.version):
+    if ok and ours and not _early_health(scene.version) and _log_is_partial(scene):
         return _verdict_ready(scene, ours)
     return None
+
+
+def _log_is_partial(scene: Scene) -> bool:
+    """There is no log, or its beginning was not read (rotated, or skipped): the ready line may be in that part.
+    Since 0.4.10 /health is 200 only after the warm-up; let it hold for a moment."""
+    begun = {"args", "launch", "dist_init_begin", "load_begin"} & {m.name for m in scene.snapshot.log.milestones}
+    return not begun and scene.t - (scene.snapshot.port_changed_t or 0.0) >= SETTLED_S
 
 
 def port_is_ours(port: PortReading | None) -> bool | None:
@@ -65,7 +74,7 @@ def _verdict_ready(scene: Scene, ours: bool | None) -> Verdict:
     else:
         evidence.append(Evidence("port", "whose socket it is could not be read"))
     if scene.snapshot.log.ready_line is None:
-        evidence.append(Evidence("log", "no log to confirm it"))
+        evidence.append(Evidence("log", "the ready line was not seen: no log, or its beginning was not read"))
     return Verdict(
         "ready",
         f"the server is ready on {port.host}:{port.port}",

@@ -23,6 +23,7 @@ class Scene:
     launcher_clock: ActivityClock | None
     blind: bool
     healed_s: float
+    helpers_t: float  # newest sign of life of the launcher and what is neither rank nor detokenizer
 
     @property
     def version(self) -> str:
@@ -43,7 +44,7 @@ class Scene:
     @property
     def life_t(self) -> float:
         """The newest sign of life of any rank, or of the log."""
-        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0]
+        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0, self.helpers_t]
         times += [view.life_t for view in self.ranks]
         return max(times)
 
@@ -82,7 +83,21 @@ def scene_of(snapshot: Snapshot) -> Scene:
         launcher_clock=clock,
         blind=not any(_readable(v) for v in ranks),
         healed_s=min(healed, default=0.0),
+        helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
     )
+
+
+#: they take part in a start: the launcher loads the tokenizer, a controller imports before its ranks get their work
+_HELPERS = frozenset({"launcher", "dp_controller", "tokenizer", "weight_cache", "importing"})
+
+
+def _helpers_t(snapshot: Snapshot, ranks: set[int]) -> float:
+    marks = (
+        clock.marks[0].t
+        for clock in snapshot.clocks
+        if clock.role in _HELPERS and clock.pid not in ranks and clock.gone_t is None and clock.marks
+    )
+    return max(marks, default=0.0)
 
 
 def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:

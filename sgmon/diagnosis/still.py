@@ -9,7 +9,7 @@ from sgmon.diagnosis.clocks import clock_fact
 from sgmon.diagnosis.facts import STEP_STACKS, dump_step, log_fact, quiet_fact, since, wait_fact
 from sgmon.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.diagnosis.peers import Line, line_up
-from sgmon.diagnosis.phase import words
+from sgmon.diagnosis.phase import during, words
 from sgmon.diagnosis.ranks import RankView
 from sgmon.diagnosis.ready import foreign_holder
 from sgmon.diagnosis.scene import Scene
@@ -131,21 +131,19 @@ def busy_for_nothing(scene: Scene, alone_s: float) -> Verdict:
 def _headline(scene: Scene, line: Line | None) -> str:
     lasted = since(scene, scene.life_t)
     if line is not None:
-        stage = words(line.culprits[0].phase)
+        stage = during(line.culprits[0].phase)
         who = plural(len(line.waiters), "other rank")
         waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
-        return f"{_absence(line)} in the {stage}; {waits}, {lasted} now"
-    stage = words(scene.phase)
+        return f"{_absence(line)} {stage}; {waits}, {lasted} now"
+    stage = during(scene.phase)
     if all(v.waits_for_peer for v in scene.ranks) and len(scene.ranks) > 1:
         spin = "spin" if all(v.wait.kind == "gpu-spin" for v in scene.ranks) else "wait"
         nodes = ", this node's at least," if scene.args.nnodes > 1 else ""
-        return (
-            f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective in the {stage}: no data moves, {lasted} now"
-        )
+        return f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective {stage}: no data moves, {lasted} now"
     if len(scene.ranks) == 1:
         only = scene.ranks[0]
-        return f"{only.name} has stood still in the {stage} for {lasted}: it {only.doing()}"
-    return f"nothing has moved in the {stage} for {lasted}, on any of {plural(len(scene.ranks), 'rank')}"
+        return f"{only.name} has stood still {stage} for {lasted}: it {only.doing()}"
+    return f"nothing has moved {stage} for {lasted}, on any of {plural(len(scene.ranks), 'rank')}"
 
 
 def _absence(line: Line) -> str:
@@ -155,7 +153,12 @@ def _absence(line: Line) -> str:
     first = late[0]
     if first.wait.kind in ("lock", "baton", "dns", "connect", "network", "log-reader"):
         return phrase(late, first.wait.text)
-    return f"{phrase(late, 'is')} missing from the collective"
+    at = (
+        f" (it stands in {first.stack.frame})"
+        if len(late) == 1 and first.stack and first.stack.kind == "work"
+        else ""
+    )
+    return f"{phrase(late, 'is')} missing from the collective{at}"
 
 
 def _evidence(scene: Scene, line: Line | None) -> tuple[Evidence, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis.phase import words
+from sgmon.diagnosis.phase import during
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, NextStep, Process, Verdict
 from sgmon.units import plural, rank_list
@@ -25,17 +25,15 @@ def stopped(scene: Scene) -> Verdict | None:
     others = [v for v in scene.ranks if v.pid not in {p.pid for p in halted}]
     waiting = [v for v in others if not v.moves]
     own = next((v.phase for v in scene.ranks if v.pid == halted[0].pid), scene.phase)
-    stage = words(own)
+    stage = during(own)
     if frozen:
-        headline = (
-            f"{'the whole server' if everyone else names} is frozen by its cgroup in the {stage} (docker pause?)"
-        )
+        headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
     elif traced:
-        headline = f"{names} is held by a debugger (pid {traced[0].tracer_pid}) in the {stage}"
+        headline = f"{names} is held by a debugger (pid {traced[0].tracer_pid}) {stage}"
     elif everyone:
-        headline = f"the whole server is stopped in the {stage} (Ctrl-Z or SIGSTOP)"
+        headline = f"the whole server is stopped {stage} (Ctrl-Z or SIGSTOP)"
     else:
-        headline = f"{names} is stopped (SIGSTOP) in the {stage}"
+        headline = f"{names} is stopped (SIGSTOP) {stage}"
     if waiting and not everyone:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"

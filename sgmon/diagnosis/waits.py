@@ -37,6 +37,7 @@ def wait_of(process: Process, clock: ActivityClock | None, dumps: tuple[StackDum
         _storage(process, clock),
         _stack(stack),
         _store(process, clock),
+        _download(process),
         _call(process),
         _wchan(process),
     ):
@@ -109,6 +110,19 @@ def _store(process: Process, clock: ActivityClock | None) -> Wait | None:
     if asleep and quiet and low <= clock.rchar_rate <= high:
         return Wait("store", "polls the rendezvous store (TCPStore) for clients that have not come", "proc", 0.8)
     return None
+
+
+def download_of(process: Process) -> str:
+    """huggingface_hub writes to blobs/<sha>.incomplete; only the name's end means anything to a reader."""
+    for fd in process.fds:
+        if fd.target.endswith(".incomplete"):
+            return fd.target.rsplit("/", 1)[-1][-24:]
+    return ""
+
+
+def _download(process: Process) -> Wait | None:
+    name = download_of(process)
+    return Wait("network", f"waits for the model hub (downloads {name})", "fd", 0.85, name) if name else None
 
 
 def _call(process: Process) -> Wait | None:

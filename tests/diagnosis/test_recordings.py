@@ -45,7 +45,7 @@ class Broken:
 
 
 BROKEN = (
-    Broken("cpu-tp2-sigstop-import", "stopped", 16.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the importing"),
+    Broken("cpu-tp2-sigstop-import", "stopped", 16.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) while importing"),
     Broken("cpu-tp2-sigstop-load", "stopped", 62.7, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
     Broken("gpu-tp2-stop1", "stopped", 31.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
     Broken("gpu-tp2-stop-capture", "stopped", 146.9, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the graph capture"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.model import ServerArgs
-from tests.diagnosis.world import MB, Compiler, World
+from tests.diagnosis.world import MB, Compiler, FdTarget, Rank, World
 
 BAD = {"stalled", "stopped", "crashed"}
 
@@ -192,3 +192,51 @@ def test_no_flapping_when_bursts_come_every_twenty_seconds() -> None:
         world.run(18)
     assert world.states().count("suspect") <= 1
     never_bad(world)
+
+
+def test_ready_replica_spins_while_the_other_still_loads() -> None:
+    world = World(2, names=["DP0", "DP1"], args=ServerArgs(dp=2)).to("kv_cache")
+    world.log("DP0: max_total_num_tokens=4096, chunked_prefill_size=8192, max_prefill_tokens=16384, context_len=4096")
+    world["DP0"].compute()
+    world["DP1"].does(read=100 * MB, cpu=0.4, state="D")
+    world.run(30)
+    assert world.states() == ["progressing"]
+    world["DP1"].does(state="S", wchan="futex_do_wait", read=0, cpu=0.0)
+    world.run(60)
+    assert world.verdict.state == "stalled"
+    assert world.verdict.odd_ranks == ("DP1",)
+
+
+def test_prelaunched_ranks_wait_untitled_for_their_controller() -> None:
+    world = World(2, names=["TP0", "TP1"])
+    controller = Rank("", 110, role="importing", state="R", cpu=0.9)
+    controller.does(rank_inferred=False, becomes="dp_controller")
+    for rank in world.ranks:
+        rank.does(role="importing", state="S", wchan="anon_pipe_read")
+    world.ranks.append(controller)
+    world.run(120)
+    never_bad(world)
+    assert "suspect" not in world.states()
+
+
+def test_download_without_a_bar() -> None:
+    world = World(1).to("weights")
+    world[0].does(
+        fds=(FdTarget(33, "/root/.cache/huggingface/hub/models--x/blobs/0a1b2c.incomplete"),), write_bytes=0
+    )
+    for i in range(60):
+        world[0].does(write_bytes=i * 40 * MB)
+        world.run(1)
+    assert world.states() == ["progressing"]
+    world.run(60)
+    assert world.verdict.state == "stalled"
+    assert "model hub" in world.verdict.headline
+
+
+def test_log_that_began_before_us_and_a_server_that_answers() -> None:
+    world = World(1)
+    world.log("Decode batch. #running-req: 1, #token: 200, token usage: 0.00, gen throughput (token/s): 100.0")
+    world.answers(200)
+    world[0].compute()
+    world.run(10)
+    assert world.verdict.state == "ready"
