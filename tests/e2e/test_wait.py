@@ -23,12 +23,13 @@ class Case(NamedTuple):
     odd: list[str] | None
     words: str
     allowed: set[str]
+    speed: float = 3.0
 
 
 #: played side by side, three at a time: the standing ones take half a minute each
 CASES = [
     Case("healthy", 2, 0, "ready", [], "ready", set()),
-    Case("slow-disk", 2, 0, "ready", [], "ready", set()),
+    Case("slow-disk", 2, 0, "ready", [], "ready", set(), speed=8.0),
     Case("compiling", 2, 0, "ready", [], "ready", set()),
     Case("stopped", 2, 3, "stopped", ["TP1"], "TP1", {"stopped", "suspect"}),
     Case("stuck-rank", None, 3, "stalled", ["TP5"], "TP5", {"suspect", "stalled"}),
@@ -37,13 +38,13 @@ CASES = [
     Case("oom", 4, 5, "crashed", None, "memory", {"crashed"}),
     Case("killed", 2, 5, "crashed", ["TP1"], "TP1", {"crashed"}),
     Case("port-taken", 2, 5, "crashed", [], "port", {"crashed"}),
-    Case("missing-peer", 2, 4, "waiting-by-design", None, "node 1", {"suspect"}),
+    Case("missing-peer", 4, 4, "waiting-by-design", None, "node 1", {"suspect"}),
     Case("gate", 2, 4, "waiting-by-design", None, "gate", {"suspect"}),
 ]
 
 
 def play(case: Case) -> tuple[int, dict[str, Any], str]:
-    with demo.start(case.scenario, tp=case.tp, speed=3.0) as server:
+    with demo.start(case.scenario, tp=case.tp, speed=case.speed) as server:
         argv = ["wait", "--json", "--pid", str(server.pid), "--stall", "1s"]
         argv += ["--timeout", "45s" if case.code == 4 else "110s"]
         run = subprocess.run(
