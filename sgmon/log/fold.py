@@ -157,7 +157,23 @@ class LogFold:
         return any(line.strip() and not PROBE.search(line) for line in re.split(r"[\r\n]", text))
 
     def _fold(self, text: str, t: float) -> None:
-        """Fold whole lines and ended frames."""
+        """Fold whole lines and ended frames; a second start in the file begins the counting of time anew."""
+        at = text.find("server_args=")
+        while at >= 0:
+            begin = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at) + 1 or len(text)
+            if begin:
+                self._lines(text[:begin], t)
+            runs = self._log.run.runs
+            self._lines(text[begin:end], t)
+            if self._log.run.runs != runs:
+                self._log.gap, self._log.first_t = None, self._log.last_t
+            text = text[end:]
+            at = text.find("server_args=")
+        if text:
+            self._lines(text, t)
+
+    def _lines(self, text: str, t: float) -> None:
         log = self._log
         lines = text.split("\n")
         stop = len(lines) - 1 if not lines[-1] else len(lines)

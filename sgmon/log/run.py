@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from sgmon.log.args_line import parse_server_args
 from sgmon.log.bars import Frame
@@ -165,23 +165,26 @@ class Run:
             rank = self._rank_of(groups["n"])
         elif where.source == "torch":
             rank = ""
-        fields = tuple((name, clean(mask(value), 200)) for name, value in groups.items() if name not in ("what",))
+        told = tuple((name, clean(mask(value), 200)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return
-        made = self.milestones.add(rule, number, rank, where.t, seen_t, fields, inferred)
+        made = self.milestones.add(rule, number, rank, where.t, seen_t, told, inferred)
         if made is not None:
             self.errors.progress()
 
     def _arguments(self, text: str, number: int) -> None:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
-            runs = self.runs + 1
-            self.__init__()  # type: ignore[misc]
-            self.runs, self.first_line = runs, number
+            self._begin_again(number)
         parsed = parse_server_args(text)
         if parsed is not None:
             self.args = parsed
+
+    def _begin_again(self, number: int) -> None:
+        fresh = Run(runs=self.runs + 1, first_line=number)
+        for item in fields(self):
+            setattr(self, item.name, getattr(fresh, item.name))
 
     def _rank_of(self, number: str) -> str:
         block = self.errors.open

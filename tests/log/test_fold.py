@@ -129,6 +129,8 @@ def test_a_second_start_in_the_same_file() -> None:
     state = fold(recording("cpu/tp2-kill9-load") + recording("cpu/tp1-tiny"))
     assert (state.outcome, state.runs, state.error) == ("ready", 2, None)
     assert state.run_line > 75
+    assert state.first_t is not None and state.last_t is not None
+    assert state.last_t - state.first_t < 120  # of the second start alone
 
 
 def test_our_own_probe_is_no_activity() -> None:
