@@ -133,7 +133,7 @@ def _row(
         ended = _has_ended(snapshot.log.milestones, last) or last.phase in ("ready", "serving", "scheduler_ready")
         words, kind, for_s = last.milestone, "rank", age_of(snapshot, last.t, last.seen_t)
         if main_phase in MAIN_PHASES and not single:
-            at, ended = len(mine), True
+            at, ended, words, for_s = len(mine), True, "all done", None
     cells = []
     for index, name in enumerate(columns):
         if name not in mine:
@@ -160,8 +160,7 @@ def _main_row(snapshot: Snapshot, columns: tuple[str, ...], main_phase: str) -> 
             cells.append(DONE)
         else:
             cells.append(NOW if MAIN_PHASES.index(name) == at else NOT_YET)
-    process = launcher_of(snapshot.procs.processes)
-    if process is not None and (process.gone or process.state == "Z"):
+    if _has_no_launcher(snapshot.procs.processes) or has_ended(snapshot):
         words = "has ended"
     elif ready:
         words = "serves"
@@ -227,6 +226,14 @@ def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(ordered[i + 1][1] - start)) for i, (name, start) in enumerate(ordered[:-1]))
 
 
-def launcher_of(processes: Iterable[Process]) -> Process | None:
-    """The launcher's process, if it is there."""
-    return next((p for p in processes if p.role == "launcher"), None)
+def has_ended(snapshot: Snapshot) -> bool:
+    """Whether processes were watched and none is left."""
+    return bool(snapshot.clocks) and not any(not p.gone for p in snapshot.procs.processes)
+
+
+def _has_no_launcher(processes: tuple[Process, ...]) -> bool:
+    """Whether the launcher is seen to be gone (not: not seen yet)."""
+    launcher = next((p for p in processes if p.role == "launcher"), None)
+    if launcher is not None:
+        return launcher.gone or launcher.state == "Z"
+    return bool(processes) and all(p.gone for p in processes)

@@ -11,6 +11,7 @@ from sgmon.units import age, duration
 from widgets.ages import ago, rough
 from widgets.line import Line
 from widgets.panel import Panel
+from widgets.phases import has_ended
 
 
 class PortView(NamedTuple):
@@ -18,7 +19,7 @@ class PortView(NamedTuple):
 
     reading: PortReading | None
     address: str
-    is_ready: bool
+    has_ended: bool
     was_ready: bool
     for_s: int | None
     age_s: int | None
@@ -30,7 +31,7 @@ class PortPanel(Panel[PortView]):
     NUMBER = "5"
     TITLE = "port"
     PROBE = "port"
-    READS = ("server", "port", "port_changed_t", "verdict", "log")
+    READS = ("server", "port", "port_changed_t", "verdict", "log", "procs", "clocks")
     HINTS = (("c", "copy"),)
 
     def select(self, snapshot: Snapshot) -> PortView:
@@ -56,7 +57,7 @@ def select(snapshot: Snapshot) -> PortView:
     return PortView(
         reading=reading,
         address=address,
-        is_ready=snapshot.verdict.state == "ready",
+        has_ended=has_ended(snapshot),
         was_ready=snapshot.log.ready_line is not None,
         for_s=None if since is None else rough(snapshot.t - since),
         age_s=None if asked is None else rough(snapshot.t - asked),
@@ -93,8 +94,10 @@ def answer_line(view: PortView, reading: PortReading) -> Line:
         style = "warn" if reading.status == 503 and not normal_end else "bad"
         return ((" ✗ ", style), (f"{path} {reading.status}", style), (f" {word}{took}", ""))
     if reading.answer == "refused":
+        if view.has_ended:
+            return ((" ✗ ", "bad"), ("refused", "bad"), (" the server is gone", ""))
         if normal_end:
-            return ((" ✗ ", "bad"), ("refused", "bad"), (" after the ready line: gone?", ""))
+            return ((" ✗ ", "bad"), ("refused", "bad"), (" after the ready line", ""))
         return ((" ○ ", "info"), ("refused", "info"), (" normal: it opens last", "dim"))
     if reading.answer == "mute":
         return ((" ◐ ", "warn"), ("accepts, no answer", "warn"), (_took(reading), "dim"))

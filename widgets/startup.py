@@ -46,7 +46,7 @@ class StartupPanel(Panel[StartupView]):
 
     NUMBER = "1"
     TITLE = "startup"
-    READS = ("server", "log", "procs", "verdict")
+    READS = ("server", "log", "procs", "verdict", "clocks")
     HINTS = (("d", "stack"), ("D", "all stacks"))
 
     def select(self, snapshot: Snapshot) -> StartupView:
@@ -121,6 +121,8 @@ def paint(view: StartupView, width: int, height: int) -> list[Line]:
     took = _took_line(view, label, widths)
     head: Line = (cell("", label), *(cell(n, w, "dim") for n, w in zip(names, widths, strict=True)))
     rows = [head, *body]
+    if len(view.rows) == 1:  # a single rank has cells of its own in every column: its words get a row
+        rows.append((cell(" last", label, "dim"), (_words(view.rows[0]), "dim")))
     if len(rows) > height and len(view.rows) > 1 and view.rows[-1].kind == "main":
         rows.pop()
     if bars and height > len(rows):
@@ -154,10 +156,15 @@ def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int)
     for state, cells in zip(row.cells, widths, strict=True):
         glyph, style = _MARKS.get(state, ("·", "dim"))
         spans.append(cell(glyph, cells, "odd" if row.odd and state in (NOW, NEXT) else style))
-    words = row.last.replace("_", " ")
-    words += f" {ago(row.for_s)}" if row.for_s is not None else ""
+    words = _words(row)
     style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")
+    if NOT_OURS not in row.cells:
+        return tuple(spans)
     return _with_words(tuple(spans), words, style, width)
+
+
+def _words(row: RankRow) -> str:
+    return row.last.replace("_", " ") + (f" {ago(row.for_s)}" if row.for_s is not None else "")
 
 
 def _with_words(line: Line, words: str, style: str, width: int) -> Line:

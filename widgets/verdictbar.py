@@ -104,6 +104,8 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     if view.note:
         right = [(f" {view.note} ", "badge-warn")]
     headline = clean(verdict.headline, 400) or "no words for this state"
+    if width - width_of(right) < width_of((badge,)) + 10:
+        right = []
     room = width - width_of(right)
     rows = wrap((badge, (" ", ""), (headline, "strong")), room, indent=width_of((badge,)) + 1 if width >= 80 else 2)
     rows[0] = join_ends(rows[0], tuple(right), width)

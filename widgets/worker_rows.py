@@ -79,7 +79,7 @@ def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str])
         state = "importing" if state in ("run", "sleep", "disk") else state
     rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
     known = [part for part in rss_parts if part is not None]
-    fresh = life_s is not None and life_s <= _FRESH_S and life not in ("", "cpu")
+    fresh = not process.gone and life_s is not None and life_s <= _FRESH_S and life not in ("", "cpu")
     return WorkerRow(
         pids=(process.pid,),
         label=clean(label, 24),
@@ -87,9 +87,9 @@ def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str])
         role=process.role,
         state=state,
         state_style=state_style,
-        cpu=clock.cpu_percent if clock else None,
+        cpu=clock.cpu_percent if clock and not process.gone else None,
         rss=sum(known) if known else None,
-        read=clock.read_rate if clock else None,
+        read=clock.read_rate if clock and not process.gone else None,
         life=life,
         life_s=life_s,
         life_style="ok" if fresh else ("" if process.role in _RANK_ROLES else "dim"),

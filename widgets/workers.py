@@ -13,6 +13,7 @@ from sgmon.units import age, percent, rate, size
 from widgets.ages import ago
 from widgets.line import Line, cell, cell_len, restyle
 from widgets.panel import Panel
+from widgets.phases import has_ended
 from widgets.worker_rows import WorkerRow, fold_rows, log_sentence, worker_rows
 
 
@@ -24,6 +25,7 @@ class WorkersView(NamedTuple):
     log_words: str
     log_style: str
     only_odd: bool
+    has_ended: bool
 
 
 class WorkersPanel(Panel[WorkersView]):
@@ -69,7 +71,8 @@ class WorkersPanel(Panel[WorkersView]):
     def paint(self, view: WorkersView, width: int, height: int) -> Sequence[Line]:
         if not view.rows:
             self._shown = []
-            words = "nothing differs between the ranks" if view.only_odd else "no process seen yet"
+            words = "no process is left" if view.has_ended else "no process seen yet"
+            words = "nothing differs between the ranks" if view.only_odd else words
             return [((f" {words}", "dim"),)]
         rows = list(view.rows)
         self.fixed_rows = 1 if height >= 4 else 0
@@ -153,7 +156,7 @@ def select(snapshot: Snapshot, only_odd: bool = False) -> WorkersView:
         usual = max((row.fold_key for row in ranks), key=[row.fold_key for row in ranks].count, default=None)
         main = tuple(row for row in main if row.odd or (row.is_rank and row.fold_key != usual))
     helpers = () if only_odd else tuple(row for row in rows if row.is_helper)
-    return WorkersView(main, helpers, words, style, only_odd)
+    return WorkersView(main, helpers, words, style, only_odd, has_ended(snapshot))
 
 
 class Layout(NamedTuple):

@@ -1,0 +1,294 @@
+"""What panels select and paint, as values: no terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sgmon.model import Listener, Mark, Missing, PortReading, ProcsReading, RankProgress, Series, Snapshot
+from tests.ui import fakes
+from tui_app.farewell import farewell
+from widgets import gpu, port, startup, verdictbar, waiting, workers
+from widgets.ages import rough
+from widgets.detail_lines import detail_lines
+from widgets.line import Line, ascii_line, cell, crop, join_ends, plain, width_of, wrap
+from widgets.meters import bar, by_slot, strip
+from widgets.phases import DONE, NEXT, NOW, rank_rows
+from widgets.stack_lines import common_outer, dump_lines, is_ours, own_classes
+from widgets.worker_rows import fold_rows, log_sentence, worker_rows
+
+
+def text(rows: list[Line]) -> str:
+    return "\n".join(plain(row).rstrip() for row in rows)
+
+
+# lines
+
+
+def test_lines_are_cut_and_padded_in_cells_not_characters() -> None:
+    wide = (("宽字符abc", ""),)
+    assert width_of(wide) == 9
+    assert width_of(crop(wide, 5)) == 5
+    assert plain(crop(wide, 5)).endswith("…")
+    assert cell("宽字", 7)[0] == "宽字   "
+    assert width_of(join_ends(wide, (("right", ""),), 30)) == 30
+
+
+def test_wrap_breaks_at_spaces_and_keeps_every_word() -> None:
+    line = (("one two three four five six seven eight", ""),)
+    rows = wrap(line, 15, indent=2)
+    assert all(width_of(row) <= 15 for row in rows)
+    assert " ".join(plain(row) for row in rows).split() == plain(line).split()
+    assert "".join(plain(row).strip() for row in wrap((("x" * 50, ""),), 20)) == "x" * 50
+
+
+def test_ascii_stand_ins_keep_the_width() -> None:
+    line = (("▸─■·✓▶▷✗░▁▂▃▄▅▆▇█…→", "ok"),)
+    assert plain(ascii_line(line)).isascii()
+    assert width_of(ascii_line(line)) == width_of(line)
+
+
+def test_ages_move_in_steps() -> None:
+    assert [rough(s) for s in (0.4, 2.9, 3, 9.9, 14, 61, 119, 601, 659)] == [0, 0, 3, 9, 10, 60, 110, 600, 600]
+
+
+# meters
+
+
+def test_a_bar_is_never_full_nor_empty_by_rounding() -> None:
+    assert plain(bar(0.0, 10)) == "·" * 10
+    assert plain(bar(0.001, 10)).count("■") == 1
+    assert plain(bar(0.999, 10)).count("■") == 9
+    assert plain(bar(1.0, 10)) == "■" * 10
+    assert plain(bar(None, 4)) == "????"
+
+
+def test_a_strip_has_a_fixed_scale_and_keeps_gaps() -> None:
+    assert plain(strip([98.0, 98.0, None, 98.0], 4, 100.0)) == "██ █"
+    assert plain(strip([0.0], 3, 100.0)) == "  ▁"
+    assert by_slot([(0.5, 1.0), (1.5, 2.0), (3.5, 4.0)], now=4.0, slots=4, slot_s=1.0) == [1.0, 2.0, None, 4.0]
+
+
+# startup
+
+
+def test_equal_ranks_fold_and_the_odd_one_stays_apart() -> None:
+    rows = rank_rows(fakes.stuck())
+    assert [row.ranks for row in rows] == [tuple(f"TP{i}" for i in (0, 1, 2, 4, 5, 6, 7)), ("TP3",), ("launcher",)]
+    assert rows[0].cells[2:4] == (DONE, NEXT)
+    assert rows[1].cells[2] == NOW
+    assert rows[1].odd
+
+
+def test_a_leading_rank_that_draws_the_bar_is_no_odd_one() -> None:
+    base = fakes.loading()
+    ranks = (RankProgress("TP0", "weights_progress", 190, "weights", None, 299.0), *base.log.ranks[1:])
+    rows = rank_rows(replace(base, log=replace(base.log, ranks=ranks)))
+    assert rows[0].ranks == tuple(f"TP{i}" for i in range(8))
+    assert rows[0].last == "load_begin"
+
+
+def test_importing_is_said_to_be_normal() -> None:
+    rows = rank_rows(fakes.importing())
+    assert rows[0].kind == "importing"
+    assert "normal" in rows[0].last
+    assert "waits for the ranks (normal)" in rows[1].last
+
+
+def test_ranks_sort_by_number() -> None:
+    base = fakes.loading(tp=16)
+    rows = rank_rows(base)
+    assert rows[0].ranks[-1] == "TP15"
+    assert rows[0].ranks[2] == "TP2"
+
+
+def test_ready_is_done_everywhere() -> None:
+    view = startup.select(fakes.ready())
+    assert all(cell_state == DONE for cell_state in view.rows[0].cells[:6])
+    assert view.rows[-1].last == "serves"
+    assert dict(view.took)["weights"] == 475
+
+
+def test_a_draft_model_gets_columns_only_when_the_log_speaks_of_it() -> None:
+    base = fakes.loading()
+    assert "draft_weights" not in startup.select(base).columns
+    with_draft = replace(base, log=replace(base.log, phase="draft_weights"))
+    assert "draft_weights" in startup.select(with_draft).columns
+
+
+@pytest.mark.parametrize("width", [40, 60, 66, 80, 120])
+def test_startup_fits(width: int) -> None:
+    for snapshot in (fakes.stuck(), fakes.loading(), fakes.ready(), fakes.loading(tp=1)):
+        assert all(width_of(crop(row, width)) <= width for row in startup.paint(startup.select(snapshot), width, 8))
+
+
+# GPUs
+
+
+def test_gpus_fold_when_there_is_no_room() -> None:
+    view = gpu.select(fakes.stuck())
+    assert len(gpu.paint(view, 60, 8)) == 8
+    folded = text(gpu.paint(view, 60, 3))
+    assert "0-2,4-7" in folded
+    assert "!3" in folded
+
+
+def test_no_nvml_says_why_and_what_to_do() -> None:
+    words = text(gpu.paint(gpu.select(fakes.no_nvml()), 100, 8))
+    assert "libnvidia-ml.so.1 was not found" in words
+    assert "fix: start the container with --gpus all" in words
+
+
+def test_unknown_gpu_values_are_no_zero() -> None:
+    lost = fakes.gpu(0, used_bytes=None, util_percent=None, power_w=None)
+    snapshot = replace(fakes.loading(), gpu=replace(fakes.loading().gpu, gpus=(lost,)))
+    row = text(gpu.paint(gpu.select(snapshot), 60, 8)[-1:])
+    assert "?/79.6" in row
+    assert " 0%" not in row
+
+
+def test_gpu_history_keeps_a_gap() -> None:
+    points = tuple((float(t), None if 290 <= t < 294 else 40e9) for t in range(200, 300))
+    view = gpu.select(replace(fakes.loading(), series=(Series("gpu0.used", points),)))
+    assert None in view.rows[0].used_history[-5:]
+
+
+# workers
+
+
+def test_worker_rows_come_in_the_order_of_the_ranks() -> None:
+    rows = worker_rows(fakes.stuck())
+    assert [row.label for row in rows][:3] == ["launcher", "TP0", "TP1"]
+    odd = next(row for row in rows if row.odd)
+    assert odd.pids == (4803,)
+    assert "model-00064" in odd.sits
+
+
+def test_folding_keeps_the_odd_rank_and_the_stalest_sign() -> None:
+    rows = fold_rows(worker_rows(fakes.stuck()))
+    group = next(row for row in rows if len(row.pids) == 7)
+    assert group.label == "TP0-2,4-7"
+    assert group.life_s == 510
+    assert any(row.label == "TP3" for row in rows)
+
+
+def test_ranks_that_work_fold_whatever_their_state_is_at_the_moment() -> None:
+    rows = fold_rows(worker_rows(fakes.loading()))
+    assert [row.label for row in rows if row.is_rank] == ["TP0-7"]
+
+
+def test_where_the_output_goes() -> None:
+    assert log_sentence(fakes.loading())[0] == f"8 ranks + launcher write to {fakes.LOG_PATH} (file)"
+    elsewhere = tuple(
+        replace(p, same_log=False, stdio=(None, "pipe:[5]", "pipe:[5]")) if p.rank == "TP2" else p
+        for p in fakes.loading().procs.processes
+    )
+    words, style = log_sentence(replace(fakes.loading(), procs=ProcsReading(elsewhere)))
+    assert words == "TP2 writes ELSEWHERE than the launcher: pipe:[5]"
+    assert style == "warn"
+
+
+def test_cpu_alone_is_no_sign_of_life_while_there_is_another() -> None:
+    base = fakes.loading()
+    clocks = tuple(replace(c, marks=(Mark("cpu", 299.5, "cpu"), *c.marks)) for c in base.clocks)
+    row = next(row for row in worker_rows(replace(base, clocks=clocks)) if row.label == "TP0")
+    assert row.life == "bytes"
+
+
+def test_not_permitted_is_not_unknown() -> None:
+    blind = fakes.process(0, wchan=None, call=None, missing=(Missing("wchan", "other user", "run as root"),))
+    row = next(r for r in worker_rows(replace(fakes.loading(), procs=ProcsReading((blind,)))) if r.label == "TP0")
+    assert row.sits.startswith("n/p")
+    snapshot = replace(fakes.loading(), procs=ProcsReading((blind,)))
+    assert "run as root" in text(detail_lines(snapshot, 4800))
+
+
+def test_a_dead_worker_says_how_it_ended() -> None:
+    row = next(row for row in worker_rows(fakes.crashed()) if row.label == "TP3")
+    assert row.state == "signal 9"
+    assert "OOM killer" in row.sits
+
+
+def test_a_long_path_keeps_its_end() -> None:
+    assert workers.shorten("read /models/very/long/path/model-00064.safetensors", 30).endswith(
+        "model-00064.safetensors"
+    )
+
+
+# port
+
+
+@pytest.mark.parametrize(
+    ("reading", "words"),
+    [
+        (PortReading("h", 1, "refused"), "refused normal: it opens last"),
+        (PortReading("h", 1, "mute"), "accepts, no answer"),
+        (PortReading("h", 1, "http", 503, 0.002), "/health 503 not ready yet in 0.0s"),
+        (PortReading("h", 1, "http", 200, 1.0), "/health 200 in 1.0s"),
+        (
+            PortReading("h", 1, "http", 200, 1.0, listeners=(Listener("h:1", 9, False, "nginx"),)),
+            "ANOTHER PROCESS: pid 9 nginx",
+        ),
+        (PortReading("h", 1, "timeout"), "no connection in time"),
+    ],
+)
+def test_port_in_words(reading: PortReading, words: str) -> None:
+    assert words in text(port.paint(port.select(replace(fakes.loading(), port=reading))))
+
+
+def test_a_refused_port_after_ready_is_not_normal() -> None:
+    snapshot = replace(fakes.ready(), port=fakes.REFUSED)
+    assert "after the ready line" in text(port.paint(port.select(snapshot)))
+
+
+# verdict, waiting, stacks, farewell
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 8, 12])
+@pytest.mark.parametrize("width", [20, 60, 80, 200])
+def test_the_verdict_is_first_whatever_the_size(width: int, height: int) -> None:
+    rows = verdictbar.paint(verdictbar.select(fakes.stuck()), width, height)
+    assert len(rows) == height
+    assert "STALLED" in plain(rows[0])
+    if height >= 4 and width >= 60:
+        assert any(plain(row).startswith(" next") for row in rows)
+        assert any(plain(row).startswith(" proc") for row in rows)
+
+
+def test_doubt_is_said_in_words() -> None:
+    base = fakes.stuck()
+    unsure = replace(base, verdict=replace(base.verdict, confidence=0.7))
+    assert "likely, for" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
+
+
+def test_waiting_says_what_is_looked_for_and_how_to_start() -> None:
+    words = text(waiting.paint(waiting.select(fakes.waiting()), 100))
+    assert "sglang.launch_server" in words
+    assert "sgmon demo" in words
+
+
+def test_sglang_frames_are_told_from_library_frames() -> None:
+    assert [is_ours(frame) for frame in fakes.BARRIER[:5]] == [False, False, False, True, True]
+
+
+def test_the_smallest_group_of_stacks_comes_first() -> None:
+    classes = own_classes(fakes.with_stacks().stacks)
+    assert classes[0].ranks == ("TP3",)
+    assert classes[0].odd
+    assert common_outer([fakes.BARRIER, fakes.READING]) == 6
+
+
+def test_other_threads_fold_to_their_names() -> None:
+    from widgets.stack_lines import StackOptions
+
+    one = fakes.dump(3, fakes.READING, 10.0)
+    assert "+ 2 other threads" in text(dump_lines(one, 12.0, StackOptions()))
+    assert "subproc_pool.py:57" in text(dump_lines(one, 12.0, StackOptions(threads=True)))
+
+
+def test_farewell_is_two_lines() -> None:
+    for snapshot in (fakes.stuck(), fakes.ready(), fakes.waiting(), Snapshot(), fakes.hostile()):
+        lines = farewell(snapshot)
+        assert len(lines) == 2
+        assert all(line.isprintable() for line in lines)
