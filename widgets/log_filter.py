@@ -28,8 +28,15 @@ class Pattern:
         """A quick look at many lines at once; None where it could miss one."""
         if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZ]|\(\?", self.text)):
             return None
-        search = self.regex.search
-        return lambda text: search(text) is not None
+        if self.is_regex:
+            search = self.regex.search
+            return lambda text: search(text) is not None
+        literal = self.text
+        if not self.regex.flags & re.IGNORECASE:
+            return lambda text: literal in text
+        if not literal.isascii():
+            return None  # lower() and the matching of re differ outside ASCII
+        return lambda text: literal in text.lower()
 
     @property
     def label(self) -> str:

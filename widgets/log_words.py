@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sgmon.text import clean
-from sgmon.units import age, rate, size
+from sgmon.units import rate, size
+from widgets.ages import ago
 from widgets.line import Line
 
 #: for the help screen
@@ -71,10 +72,10 @@ def no_log(kind: str, change: str, path: str, note: str) -> list[Line]:
 
 
 def write_state(
-    size_bytes: int, rate_bytes_s: float | None, writer_offset: int | None, last_byte_age_s: float | None
+    size_bytes: int, rate_bytes_s: float | None, writer_offset: int | None, last_byte_age_s: int | None
 ) -> tuple[str, ...]:
     """Facts about what was written, most telling first."""
-    facts = [] if last_byte_age_s is None else [f"last byte {age(last_byte_age_s)} ago"]
+    facts = [] if last_byte_age_s is None else [f"last byte {ago(last_byte_age_s)}"]
     if rate_bytes_s is not None:
         facts.append(f"+{rate(rate_bytes_s)}" if rate_bytes_s > 0 else "not growing")
     facts.append(size(size_bytes))

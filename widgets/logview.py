@@ -17,6 +17,7 @@ from textual.strip import Strip
 from sgmon.model import LogState, Snapshot
 from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list, size
+from widgets.ages import rough
 from widgets.line import Line, join_ends
 from widgets.log_hunt import Hunt
 from widgets.log_paint import CLOCKS, RANK_STYLES, Brush, paint_row, rule
@@ -24,7 +25,7 @@ from widgets.log_prompt import Prompt
 from widgets.log_reader import Reader
 from widgets.log_rows import QUIET_S
 from widgets.log_text import LineSearch, LogText
-from widgets.log_window import Window
+from widgets.log_window import SUFFIX_CELLS, Window
 from widgets.log_words import HELD_BACK, no_log, write_state
 from widgets.panel import Panel
 
@@ -150,7 +151,7 @@ class LogPanel(Panel[LogView]):
     def select(self, snapshot: Snapshot) -> LogView:
         text, log = self.log_text, snapshot.log
         since = log.last_byte_t
-        age_s = None if since is None else max(0, int(snapshot.t - since))
+        age_s = None if since is None else rough(snapshot.t - since)
         return LogView(
             version=text.version,
             generation=text.generation,
@@ -423,6 +424,19 @@ class LogPanel(Panel[LogView]):
             self._tell(f"no {message.what} further {'down' if message.forward else 'up'}")
         else:
             self.goto_offset(message.offset)
+            if message.what == "hit":
+                self._bring_into_view()
+
+    def _bring_into_view(self) -> None:
+        """Scroll sideways to a hit that lies beyond the right edge."""
+        chosen, pattern = self.reader.chosen, self.hunt.pattern
+        if chosen is None or pattern is None or self.brush.wraps:
+            return
+        hit = pattern.regex.search(chosen.text)
+        end = cell_len(chosen.text[: hit.end()]) if hit is not None else 0
+        room = self.brush.room - SUFFIX_CELLS
+        self.brush = replace(self.brush, x=end - room if end > room else 0)
+        self.update_view()
 
     def on_log_panel_progress(self, message: Progress) -> None:
         message.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 
 from sgmon.log.textfile import TextFile
 
@@ -15,6 +16,8 @@ TAIL = 32 * 1024
 #: how far the end of one line is searched
 REACH = 16 * 1024 * 1024
 CELLS = 4096
+#: bytes past a block that a quick look takes in
+OVERLAP = 2048
 
 RawLine = tuple[int, str]  # offset, text without its line end
 
@@ -48,6 +51,16 @@ def raw_lines(file: TextFile, block: int, size: int) -> tuple[list[RawLine], boo
         text, ended = _long_line(file, offset, last, end, size)
         lines.append((offset, text))
     return lines, ended
+
+
+def holds(file: TextFile, block: int, hint: Callable[[str], bool]) -> bool:
+    """Whether ``hint`` may pass a line that begins in this block: it sees the block and what follows it at once.
+
+    True without a look when the last line goes on too far.
+    """
+    data = file.read(block * BLOCK, BLOCK + OVERLAP)
+    whole = data.find(b"\n", BLOCK - 1) >= 0 or len(data) < BLOCK + OVERLAP
+    return not whole or hint(decode(data))
 
 
 def decode(data: bytes) -> str:

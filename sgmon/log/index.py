@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sgmon.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, pieces, raw_lines
+from sgmon.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
 from sgmon.log.search import Search, Survey, kind_hint
 from sgmon.log.steady import SteadyLines
 from sgmon.log.textfile import RegularFile, Spool
@@ -75,7 +75,7 @@ class LogIndex:
         self.writer_offset = reading.writer_offset
         if self._live and reading.kind in ("file", "deleted") and self._follow_file(reading):
             pass
-        elif reading.text or self._generation is None or reading.change in ("rotated", "truncated"):
+        elif reading.text or (self._generation is not None and reading.change in ("rotated", "truncated")):
             self._follow_text(reading)
         self.path, self.identity = reading.path, reading.identity
         self.version += 1
@@ -192,10 +192,10 @@ class LogIndex:
         held = self._generation
         if held is None:
             return []
+        if hint is not None and not holds(held.file, block, hint):
+            return []
         raw, _ = raw_lines(held.file, block, held.size)
         if hint is not None:
-            if not hint("\n".join([text for _, text in raw])):
-                return []
             raw = [(offset, text) for offset, text in raw if hint(text)]
         return [(offset, self._line(0, piece)) for offset, text in raw for piece in pieces(text)]
 

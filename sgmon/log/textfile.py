@@ -57,21 +57,33 @@ class RegularFile:
 
 
 class Spool:
-    """Text from readings, kept in a temporary file without a name."""
+    """Text from readings, kept in a temporary file without a name; in memory where no folder can be written."""
 
     identity = ""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="sgmon-log-")
         self.size = 0
+        self.full = False  # the disk is: what came later is not kept
+        try:
+            self._file = tempfile.TemporaryFile(prefix="sgmon-log-")
+            self._fd = self._file.fileno()
+        except OSError:
+            self._fd = os.memfd_create("sgmon-log", os.MFD_CLOEXEC)
 
     def append(self, text: str) -> None:
         data = text.encode("utf-8", "replace")
         written = 0
-        while written < len(data):
-            written += os.pwrite(self._file.fileno(), data[written:], self.size + written)
-        self.size += len(data)
+        while written < len(data) and not self.full:
+            try:
+                written += os.pwrite(self._fd, data[written:], self.size + written)
+            except OSError:
+                self.full = True
+        self.size += written
 
     def read(self, offset: int, count: int) -> bytes:
         count = min(count, self.size - offset)
-        return os.pread(self._file.fileno(), count, offset) if count > 0 else b""
+        return os.pread(self._fd, count, offset) if count > 0 else b""
+
+    def __del__(self) -> None:
+        if not hasattr(self, "_file") and hasattr(self, "_fd"):
+            os.close(self._fd)

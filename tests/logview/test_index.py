@@ -287,3 +287,26 @@ def test_the_spool_has_no_name() -> None:
     spool.append("text\n")
     assert spool.read(0, 100) == b"text\n"
     assert spool.read(5, 10) == b""
+
+
+def test_a_full_disk_ends_the_spool_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    spool = Spool()
+    spool.append("kept\n")
+    monkeypatch.setattr(os, "pwrite", full)
+    spool.append("lost\n")
+    assert spool.full and spool.read(0, 100) == b"kept\n"
+
+
+def test_the_spool_without_a_folder_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    def none(**_: object) -> object:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", none)
+    spool = Spool()
+    spool.append("text\n")
+    assert spool.read(0, 100) == b"text\n"

@@ -167,6 +167,17 @@ async def test_search_filter_and_inverse(path: Path) -> None:
         assert app.heard == ["escape"]  # with nothing to end here it is the screen's
 
 
+async def test_a_hit_beyond_the_right_edge_is_brought_into_view(path: Path) -> None:
+    with path.open("a") as out:
+        out.write(dated(301, "w" * 200 + " needle", "TP0"))
+    app = Screenful(index_of(path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await show(pilot)
+        assert "needle" in await press(pilot, "slash", *"needle", "enter")
+        assert "words 299" not in app.panel.text
+        await press(pilot, "escape", "left")
+
+
 async def test_typing_a_search_keeps_every_key_from_the_screen(path: Path) -> None:
     app = Screenful(index_of(path))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -231,7 +242,7 @@ async def test_silence_at_the_end_is_live(path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         assert "silence so far" not in await show(pilot, 10.0)
         text = await show(pilot, 252.0)
-        assert "4m12s silence so far" in text and "last byte 4m12s ago" in text
+        assert "4m10s silence so far" in text and "last byte 4m10s ago" in text
         assert "number 300" in text
 
 
