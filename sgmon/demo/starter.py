@@ -110,6 +110,8 @@ def start(
 
 
 def _make_play(name: str, tp: int | None, version: str, speed: float, port: int, directory: str | None) -> Play:
+    if not sys.platform.startswith("linux"):
+        raise RuntimeError("the simulated server needs Linux: it is watched through /proc")
     if name not in BY_NAME:
         raise ValueError(f"no scenario {name!r}; there are: {', '.join(BY_NAME)}")
     if version not in known_versions():

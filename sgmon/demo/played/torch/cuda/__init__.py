@@ -8,7 +8,7 @@ import time
 from sgmon.demo.load import burn
 
 #: ranks that really burn a core while they spin; further ones only part of it, to spare the machine
-_SPINNERS = 2
+_SPINNERS = 3
 
 
 def synchronize(rank: int) -> None:

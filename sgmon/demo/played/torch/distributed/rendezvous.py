@@ -15,9 +15,10 @@ def _tcp_rendezvous_handler(play: Play, rank: int) -> StoreClient:
 
 
 def _create_c10d_store(play: Play, rank: int) -> StoreClient:
-    """Rank 0 asks its own store every 10 ms: about 190 small system calls a second, 1-2 % of a core.
+    """Rank 0 asks its own store again and again: some 190 small system calls a second, 1-2 % of a core.
 
-    So does TCPStore::waitForWorkers (seen on a real start without a peer: wchan hrtimer_nanosleep).
+    So does TCPStore::waitForWorkers every 10 ms (a real start without a peer: wchan hrtimer_nanosleep);
+    Python needs more calls and more time for each question, so this one asks less often.
     """
     if rank == 0:
         _servers.append(StoreServer(play.dist_port, play.tp))
@@ -25,6 +26,6 @@ def _create_c10d_store(play: Play, rank: int) -> StoreClient:
     joined = client.ask("join")
     if rank == 0:
         while joined < play.tp:
-            time.sleep(0.01)
+            time.sleep(0.027)
             joined = client.ask("count")
     return client
