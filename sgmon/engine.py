@@ -10,6 +10,7 @@ from sgmon.log.index import LogIndex
 from sgmon.model import Event, LogReading, Snapshot
 from sgmon.record import Recorder
 from sgmon.source import Source
+from sgmon.stacks.causes import Cause
 from sgmon.store import Store
 
 PUBLISH_S = 0.25
@@ -27,9 +28,16 @@ class Engine:
     engine's thread and must return at once (the screen only posts a message).
     """
 
-    def __init__(self, source: Source, *, recorder: Recorder | None = None, auto_evidence: bool = True) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        recorder: Recorder | None = None,
+        auto_evidence: bool = True,
+        book: Sequence[Cause] | None = None,
+    ) -> None:
         self.source = source
-        self.store = Store(source.epoch, replay=source.replay)
+        self.store = Store(source.epoch, replay=source.replay, book=book)
         self.snapshot: Snapshot = self.store.snapshot
         self.log_text = LogIndex(live=not source.replay)
         self.failure = ""
@@ -56,6 +64,8 @@ class Engine:
     ) -> None:
         """Ask for stacks of these pids (None: every rank). Returns at once; dumps arrive in snapshots."""
         self.source.request_stacks(pids, samples, native, why)
+        if pids is None:
+            self.source.request_ras()
 
     def choose(self, pid: int) -> None:
         """Watch another server from now on."""
@@ -94,7 +104,7 @@ class Engine:
         self._publish(force=event.kind in ("stacks", "server"))
 
     def _take_evidence(self) -> None:
-        """At the first suspicion of a server: three stack samples of every rank, once."""
+        """At the first suspicion of a server: three stack samples of every rank and NCCL's view, once."""
         server = self.snapshot.server
         if not self._auto_evidence or server is None or self.snapshot.verdict.state not in _ALARMING:
             return

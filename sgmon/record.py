@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -90,9 +90,9 @@ class Recorder:
     def __init__(self, path: Path, epoch: float, *, host: str = "", note: str = "") -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._raw = open(path, "wb")
+        self._raw: io.BufferedWriter = open(path, "wb")
         packed = path.suffix == ".gz"
-        self._file: IO[bytes] = (
+        self._file: gzip.GzipFile | io.BufferedWriter = (
             gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=5, filename="") if packed else self._raw
         )
         self._encoder = Encoder()

@@ -41,6 +41,19 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
             {"signal": gap.signal, "why": _safe(gap.why), "remedy": _safe(gap.remedy)} for gap in verdict.missing
         ],
         "next": [{"text": _safe(step.text), "command": _safe(step.command)} for step in verdict.next],
+        "causes": [
+            {
+                "id": hit.id,
+                "title": _safe(hit.title),
+                "confidence": hit.confidence,
+                "ranks": list(hit.ranks),
+                "evidence": [_safe(text) for text in hit.evidence],
+                "advice": _safe(hit.advice),
+                "command": _safe(hit.command),
+                "sources": list(hit.sources),
+            }
+            for hit in snapshot.causes
+        ],
         "ranks": _ranks(snapshot),
         "gpus": None if snapshot.gpu.unavailable else [_gpu(gpu) for gpu in snapshot.gpu.gpus],
         "gpu_note": _safe(snapshot.gpu.unavailable)
@@ -62,6 +75,7 @@ def as_text(snapshot: Snapshot) -> list[str]:
     lines += [f"  - {_safe(fact.text)}  [{_source(fact.signal, fact.rank)}]" for fact in verdict.evidence]
     for step in verdict.next:
         lines.append(f"  > {_safe(step.text)}" + (f": {_safe(step.command)}" if step.command else ""))
+    lines += [f"  = {hit.title} ({hit.confidence:.0%}): {_safe(hit.advice)}" for hit in snapshot.causes[:3]]
     lines += [f"  ? {gap.signal}: {_safe(gap.why)} {_safe(gap.remedy)}".rstrip() for gap in verdict.missing]
     server = snapshot.server
     if server is None:

@@ -13,6 +13,7 @@ from typing import Protocol
 from sgmon import record
 from sgmon.model import Event, Process, ProcsReading, ServerReading
 from sgmon.probes.base import Clock, Probe, ProbeThread, Watched
+from sgmon.probes.ras import RasProbe
 from sgmon.settings import Settings
 
 TICK_S = 0.25
@@ -32,6 +33,8 @@ class Source(Protocol):
     def stop(self) -> None: ...
 
     def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None: ...
+
+    def request_ras(self) -> None: ...
 
     def choose(self, pid: int) -> None: ...
 
@@ -89,6 +92,13 @@ class LiveSource:
             request = getattr(thread.probe, "request", None)
             if thread.probe.kind == "stacks" and request is not None:
                 request(pids, samples=samples, native=native, why=why)
+                thread.wake()
+
+    def request_ras(self) -> None:
+        """Ask NCCL's RAS port twice, an interval apart."""
+        for thread in self._threads:
+            if isinstance(thread.probe, RasProbe):
+                thread.probe.request()
                 thread.wake()
 
     def choose(self, pid: int) -> None:
@@ -149,6 +159,7 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
         LogProbe(watched),
         PortProbe(watched),
         StackProbe(watched, lambda: source.processes),
+        RasProbe(watched),
     ]
     if watched.settings.gpu:
         probes.append(GpuProbe(watched))
@@ -195,6 +206,9 @@ class ReplaySource:
         self._skip_to_t = t
 
     def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+        """A recording cannot be asked."""
+
+    def request_ras(self) -> None:
         """A recording cannot be asked."""
 
     def choose(self, pid: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sgmon.diagnosis.activity import ActivityTracker
@@ -17,6 +18,7 @@ from sgmon.model import (
     ProbeReading,
     ProbeStatus,
     ProcsReading,
+    RasReading,
     Series,
     Server,
     ServerReading,
@@ -25,22 +27,25 @@ from sgmon.model import (
     StacksReading,
     VerdictChange,
 )
+from sgmon.stacks.causes import Cause, Facts, match
 
 SERIES_POINTS = 300
 SERIES_STEP_S = 0.9
 KEPT_STACKS = 96
 KEPT_VERDICTS = 64
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
-_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks"})
+_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras"})
 
 
 class Store:
     """Holds the snapshot and what is needed to make the next one. ``step`` is the only way in."""
 
-    def __init__(self, epoch: float, *, replay: str = "") -> None:
+    def __init__(self, epoch: float, *, replay: str = "", book: Sequence[Cause] | None = None) -> None:
         self.snapshot = Snapshot(epoch=epoch, replay=replay)
         self._fold = LogFold()
         self._activity = ActivityTracker()
+        self._book = book
+        self._matched: object = None
 
     def step(self, event: Event) -> Snapshot:
         """Fold one event in. An event out of order keeps the newer time (probes run side by side)."""
@@ -58,12 +63,14 @@ class Store:
             new = self._with_log(new)
         elif isinstance(reading, PortReading):
             new = _with_port(new, reading, event.t)
+        elif isinstance(reading, RasReading):
+            new = replace(new, ras=reading)
         elif isinstance(reading, StacksReading):
             new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
         new = replace(new, probes=_probe_status(new.probes, event))
         new = replace(new, clocks=self._activity.observe(event, new))
         if event.kind in _JUDGED:
-            new = _judge(new)
+            new = _judge(self._with_causes(new))
         self.snapshot = new
         return new
 
@@ -92,6 +99,17 @@ class Store:
                 dropped=new.dropped,
             )
         return replace(new, server=server, server_seen_t=new.t)
+
+    def _with_causes(self, new: Snapshot) -> Snapshot:
+        """What the cause book says, looked up again only when what it reads has changed: stacks, error, NCCL."""
+        if new.server is None or not (new.stacks or new.log.error or new.ras):
+            return new
+        seen = (new.stacks, new.log.error, new.ras, new.verdict.state)
+        if seen == self._matched:
+            return new
+        self._matched = seen
+        facts = Facts(dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, port=new.port)
+        return replace(new, causes=match(facts, self._book))
 
     def _with_log(self, new: Snapshot) -> Snapshot:
         log: LogState = self._fold.state()

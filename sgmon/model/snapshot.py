@@ -11,7 +11,7 @@ from sgmon.model.port import PortReading
 from sgmon.model.procs import ProcsReading
 from sgmon.model.ras import RasReading
 from sgmon.model.server import Candidate, Server, ServerReading
-from sgmon.model.stacks import StackDump, StacksReading
+from sgmon.model.stacks import CauseHit, StackDump, StacksReading
 from sgmon.model.verdict import Verdict, VerdictChange
 
 
@@ -144,6 +144,7 @@ class Snapshot:
     stacks: tuple[StackDump, ...] = ()
     stacks_request: StacksReading | None = None
     ras: RasReading | None = None
+    causes: tuple[CauseHit, ...] = ()
     clocks: tuple[ActivityClock, ...] = ()
     series: tuple[Series, ...] = ()
     probes: tuple[ProbeStatus, ...] = ()
