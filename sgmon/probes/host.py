@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 
 from sgmon.model import Server
+from sgmon.probes.model_files import ModelFiles
 from sgmon.probes.schedule import Schedule
 from sgmon.proc import cgroups, files, locks, mounts, net
 from sgmon.proc.cgroups import Limits
 from sgmon.proc.mounts import Mount
-from sgmon.target import inner
 
 TCP_EVERY_S = 5.0
 TCP_AGAIN_S = 1.5
 LIMITS_EVERY_S = 2.0
+MODEL_EVERY_S = 30.0
 
 
 class Host:
@@ -47,6 +47,7 @@ class Host:
         self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
         self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
         self._schedule.run(("host", "groups"), 30.0, self._groups.clear)
+        self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure)
         self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
 
     def socket_words(self, inode: int) -> str:
@@ -120,52 +121,3 @@ class Host:
             kills = cgroups.host_oom_kills(self.root)
             found = Limits(found.frozen, found.throttled, kills, found.memory_max_bytes)
         self.limits = found
-
-
-class ModelFiles:
-    """Sizes of the model's weight files, taken once in a thread of its own: the folder may be on a hung mount."""
-
-    def __init__(self, root: str, server: Server) -> None:
-        self.folder = ""
-        self.total_bytes: int | None = None
-        self.shards: int | None = None
-        self._thread = threading.Thread(target=self._measure, args=(root, server), name="model-files", daemon=True)
-        self._thread.start()
-
-    def _measure(self, root: str, server: Server) -> None:
-        inside = inner.of(root, server.pid)
-        for folder in _folders(inside, server):
-            sizes = _sizes(inside.reach(folder))
-            if sizes:
-                self.folder = folder
-                self.shards = len(sizes)
-                self.total_bytes = sum(sizes)
-                return
-
-
-def _folders(inside: inner.Inside, server: Server) -> list[str]:
-    """The model path itself, else its snapshot in the Hugging Face cache (hub/models--ORG--NAME/snapshots)."""
-    path = server.args.model_path
-    if not path:
-        return []
-    found = [path if path.startswith("/") else f"{inside.cwd}/{path}"]
-    environ = inner.environment(inside.root, inside.pid) or {}
-    home = environ.get("HF_HOME") or f"{environ.get('HOME', '/root')}/.cache/huggingface"
-    cache = environ.get("HF_HUB_CACHE") or environ.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
-    repo = f"{cache}/models--{path.replace('/', '--')}"
-    revision = dict(server.args.raw).get("revision", "") or "main"
-    try:
-        commit = files.text(inside.reach(f"{repo}/refs/{revision}"), 200).strip()
-        found.append(f"{repo}/snapshots/{commit}")
-    except (OSError, ValueError):
-        pass
-    return found
-
-
-def _sizes(folder: str) -> list[int]:
-    """Bytes of each *.safetensors (links followed: the Hugging Face cache links to its blobs)."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.stat().st_size for entry in entries if entry.name.endswith(".safetensors")]
-    except OSError:
-        return []

@@ -1,11 +1,16 @@
-"""Files as the server sees them: its mount namespace, its working directory, its environment."""
+"""Files as the server sees them: its mount namespace, its working directory, its environment.
+
+What lies on a file system that another machine answers for is read by a child process with a deadline.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import NamedTuple
 
-from sgmon.proc import files, mounts
+from sgmon.proc import child, files, mounts
+
+REMOTE_S = 1.0
 
 
 class Inside(NamedTuple):
@@ -27,6 +32,32 @@ class Inside(NamedTuple):
         inner = path if path.startswith("/") else os.path.normpath(f"{self.cwd or '/'}/{path}")
         mount = mounts.of_path(self.rows, inner)
         return mount is not None and mount.remote
+
+    def text(self, path: str, limit: int = 1 << 16) -> str:
+        """The first ``limit`` bytes of a file; "" when it cannot be read (in time)."""
+        here = self.reach(path)
+        if self.remote(path):
+            return (child.output(["head", "-c", str(limit), here], REMOTE_S) or b"").decode("utf-8", "replace")
+        try:
+            return files.read(here, limit)[:limit].decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def listing(self, path: str) -> list[str]:
+        """The names in a folder, sorted; [] when it cannot be read (in time)."""
+        here = self.reach(path)
+        if self.remote(path):
+            return (child.output(["ls", "-1", here], REMOTE_S) or b"").decode("utf-8", "replace").splitlines()
+        try:
+            return sorted(os.listdir(here))
+        except OSError:
+            return []
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a file."""
+        if self.remote(path):
+            return child.output(["test", "-f", self.reach(path)], REMOTE_S) is not None
+        return os.path.isfile(self.reach(path))
 
 
 def of(root: str, pid: int) -> Inside:

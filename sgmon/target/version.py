@@ -7,7 +7,7 @@ import os
 import re
 from typing import NamedTuple
 
-from sgmon.proc import files, maps, stat
+from sgmon.proc import maps, stat
 from sgmon.target.inner import Inside
 
 _DIST_INFO = re.compile(r"^sglang-(\d[^-]*)\.dist-info$")
@@ -26,9 +26,6 @@ def find(inside: Inside, argv: tuple[str, ...], environ: dict[str, str] | None) 
     """Looks where that Python looks: PYTHONPATH, what it has mapped, its venv and prefix, its working directory."""
     looked = []
     for folder in folders(inside, argv, environ or {}):
-        if inside.remote(folder):
-            looked.append(f"{folder} (on a network file system: not read)")
-            continue
         found = _in_folder(inside, folder)
         if found is not None:
             return found
@@ -49,7 +46,7 @@ def folders(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) -> l
         pass
     for prefix in _prefixes(inside, argv, environ):
         for lib in ("lib", "lib64", "local/lib"):
-            for name in _listing(inside, f"{prefix}/{lib}"):
+            for name in inside.listing(f"{prefix}/{lib}"):
                 if re.fullmatch(r"(?:python|pypy)3?(?:\.\d+)?t?", name):
                     found.setdefault(f"{prefix}/{lib}/{name}/site-packages")
                     found.setdefault(f"{prefix}/{lib}/{name}/dist-packages")
@@ -69,7 +66,7 @@ def _prefixes(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) ->
             found.setdefault(os.path.dirname(os.path.dirname(path)))
         else:
             for folder in environ.get("PATH", "").split(":"):
-                if folder.startswith("/") and _is_file(inside, f"{folder}/{program}"):
+                if folder.startswith("/") and inside.has(f"{folder}/{program}"):
                     found.setdefault(os.path.dirname(folder))
                     break
     if environ.get("VIRTUAL_ENV", "").startswith("/"):
@@ -83,16 +80,16 @@ def _prefixes(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) ->
 
 
 def _in_folder(inside: Inside, folder: str) -> Version | None:
-    for name in _listing(inside, folder):
+    for name in inside.listing(folder):
         match = _DIST_INFO.match(name)
         if match:
             source = f"{folder}/{name}"
             editable = _editable(inside, source)
             return Version(match[1], f"{source}{editable}", folder)
-    if not _is_file(inside, f"{folder}/sglang/__init__.py"):
+    if not inside.has(f"{folder}/sglang/__init__.py"):
         return None
     for name in ("version.py", "_version.py"):
-        match = _VERSION_LINE.search(_text(inside, f"{folder}/sglang/{name}"))
+        match = _VERSION_LINE.search(inside.text(f"{folder}/sglang/{name}"))
         if match:
             return Version(match[1], f"{folder}/sglang/{name} (source checkout)", folder)
     return Version(source=f"{folder}/sglang has no version file (source checkout)", site_packages=folder)
@@ -101,32 +98,12 @@ def _in_folder(inside: Inside, folder: str) -> Version | None:
 def _editable(inside: Inside, dist_info: str) -> str:
     """ " (editable install from DIR)" as PEP 610's direct_url.json tells it, else ""."""
     try:
-        found = json.loads(_text(inside, f"{dist_info}/direct_url.json") or "{}")
+        found = json.loads(inside.text(f"{dist_info}/direct_url.json") or "{}")
         if found.get("dir_info", {}).get("editable"):
             return f" (editable install from {str(found.get('url', '')).removeprefix('file://')})"
     except (ValueError, AttributeError):
         pass
     return ""
-
-
-def _listing(inside: Inside, folder: str) -> list[str]:
-    if inside.remote(folder):
-        return []
-    try:
-        return sorted(os.listdir(inside.reach(folder)))
-    except OSError:
-        return []
-
-
-def _is_file(inside: Inside, path: str) -> bool:
-    return not inside.remote(path) and os.path.isfile(inside.reach(path))
-
-
-def _text(inside: Inside, path: str) -> str:
-    try:
-        return files.text(inside.reach(path), 1 << 16)
-    except OSError:
-        return ""
 
 
 def started_epoch(root: str, start_ticks: int) -> float | None:

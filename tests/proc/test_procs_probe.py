@@ -13,7 +13,7 @@ from sgmon.probes.base import Watched
 from sgmon.probes.procs import ProcsProbe
 from sgmon.proc import stat
 from sgmon.settings import Settings
-from tests.proc.fake import FakeProc
+from tests.proc.fake import FakeProc, mount_row
 from tests.target.test_find import LAUNCH, SPAWN
 
 
@@ -239,15 +239,17 @@ def test_another_users_zombie_hides_its_status(scene, monkeypatch):
     assert seen.exit_code is None and "hidden" in seen.exit_source
 
 
-def test_model_files(tmp_path):
+@pytest.mark.parametrize("fstype", ["ext4", "nfs4"])
+def test_model_files(tmp_path, fstype):
     model = tmp_path / "model"
     model.mkdir()
     for n in range(3):
         (model / f"model-{n}.safetensors").write_bytes(b"x" * 1000)
     (model / "config.json").write_text("{}")
     made = Scene(tmp_path, ServerArgs(model_path=str(model)))
+    made.fake.add(100, LAUNCH, mounts=mount_row("/", fstype))
     made.read()
-    made.probe._tree._host.model._thread.join(10)
+    made.probe._tree._host.model.wait(10)
     seen = made.read()
     assert (seen.model_bytes, seen.model_shards) == (3000, 3)
 
@@ -263,7 +265,7 @@ def test_model_files_in_the_hugging_face_cache(tmp_path):
     made = Scene(tmp_path, ServerArgs(model_path="org/m"))
     made.fake.add(100, LAUNCH, environ={"HF_HUB_CACHE": str(tmp_path / "hub")})
     made.read()
-    made.probe._tree._host.model._thread.join(10)
+    made.probe._tree._host.model.wait(10)
     assert made.read().model_bytes == 77
 
 

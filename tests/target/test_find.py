@@ -160,7 +160,7 @@ def test_config_file(fake, tmp_path):
     assert "s3cret" not in repr(server) and "c.yaml" in server.args_source
     fake.add(100, [*LAUNCH, "--config", "c.yaml"], cwd=str(tmp_path), mounts=mount_row("/", "nfs4"))
     server = find(fake.root, Settings()).server
-    assert server is not None and server.args.tp == 1, "not read from a network file system"
+    assert server is not None and server.args.tp == 4, "read by a child"
 
 
 def test_secrets_and_escapes_of_the_command_line(fake):

@@ -119,5 +119,13 @@ def test_source_checkouts_and_editable_installs(tmp_path):
     assert "editable install from /src" in look(tmp_path / "b", [f"{tmp_path}/venv/bin/python"]).source
 
 
+def test_version_on_a_network_file_system_that_answers_or_hangs(tmp_path, monkeypatch):
+    install(tmp_path / "venv/lib/python3.12/site-packages")
+    argv, rows = [f"{tmp_path}/venv/bin/python"], mount_row("/", "lustre")
+    assert look(tmp_path / "a", argv, mounts=rows).number == "0.5.23"
+    monkeypatch.setattr(inner.child, "output", lambda argv, deadline_s: None)
+    assert look(tmp_path / "b", argv, mounts=rows).number == ""
+
+
 def test_no_version(tmp_path):
     assert look(tmp_path, ["x"], exe="/none/bin/x", cwd="/none").number == ""

@@ -1,0 +1,27 @@
+"""A read that may never return, made by a child process: it can be left behind, where a thread stuck in state D would
+keep sgmon itself from ending."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def output(argv: list[str], deadline_s: float) -> bytes | None:
+    """What ``argv`` prints; None when it fails, or has not ended after ``deadline_s`` seconds. It runs in a session
+    of its own, with nothing to read and its complaints thrown away."""
+    try:
+        child = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    try:
+        printed = child.communicate(timeout=deadline_s)[0]
+    except subprocess.TimeoutExpired:
+        child.kill()  # not waited for: in state D it outlives the signal
+        return None
+    return printed if child.returncode == 0 else None
