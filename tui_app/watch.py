@@ -78,10 +78,9 @@ def watch_replay(args: argparse.Namespace) -> int:
 
 
 def _live(settings: Settings) -> int:
-    from sgmon.engine import Engine
-    from sgmon.source import LiveSource
+    from sgmon.commands.live import live_engine
 
-    return _run(lambda: Engine(LiveSource(settings), auto_evidence=settings.auto_evidence), settings)
+    return _run(lambda: live_engine(settings), settings)
 
 
 def _run(make: Callable[[], Engine], settings: Settings) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sgmon import report
 from sgmon.commands import FAILED, exit_code
+from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
-from sgmon.engine import Engine
 from sgmon.model import Snapshot
 from sgmon.record import Recorder
 from sgmon.source import LiveSource
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except OSError as err:
         return say_usage(UsageError(f"cannot write {path}: {err.strerror}"))
-    engine = Engine(source, recorder=recorder, auto_evidence=settings.auto_evidence)
+    engine = live_engine(settings, source=source, recorder=recorder)
     last = engine.snapshot
 
     def look(snapshot: Snapshot) -> None:

@@ -64,11 +64,10 @@ def run(args: argparse.Namespace) -> int:
     """Without a screen (``--wait``). The screen is ``tui_app``'s."""
     import sys
 
+    from sgmon.commands.live import live_engine
     from sgmon.commands.wait import Waiting, wait_for
     from sgmon.commands.watching import say_usage, seconds
-    from sgmon.engine import Engine
     from sgmon.settings import Settings
-    from sgmon.source import LiveSource
 
     try:
         waiting = Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall))
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     print(f"started pid {started.child.pid}, log {started.log}", file=sys.stderr)
     settings = Settings(pid=started.child.pid, log=str(started.log))
-    code = wait_for(Engine(LiveSource(settings)), waiting, as_json=args.json)
+    code = wait_for(live_engine(settings), waiting, as_json=args.json)
     ended = started.child.poll()
     if ended is not None:
         print(f"the server has ended with code {ended}", file=sys.stderr)

@@ -9,10 +9,10 @@ import msgspec
 
 from sgmon import report
 from sgmon.commands import exit_code
+from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.engine import Engine
 from sgmon.model import Snapshot
-from sgmon.source import LiveSource
 from sgmon.target import TargetError, find
 
 HELP = "one look, one verdict, exit"
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    snapshot = look(Engine(LiveSource(settings), auto_evidence=False), watch_s)
+    snapshot = look(live_engine(settings, auto_evidence=False), watch_s)
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
     else:

@@ -11,11 +11,11 @@ import msgspec
 
 from sgmon import report
 from sgmon.commands import NO_SERVER, NOT_READY, exit_code
+from sgmon.commands.live import live_engine
 from sgmon.commands.status import say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.engine import Engine
 from sgmon.model import Snapshot
-from sgmon.source import LiveSource
 from sgmon.target import TargetError, find
 
 HELP = "block until ready, crashed or stalled (for scripts)"
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    engine = Engine(LiveSource(settings), auto_evidence=settings.auto_evidence)
+    engine = live_engine(settings)
     return wait_for(engine, waiting, as_json=args.json, quiet=args.quiet)
 
 
