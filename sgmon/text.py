@@ -33,7 +33,7 @@ _SAFE_NAME = re.compile(
 )
 _COUNTS = re.compile(r"tokens?$", re.IGNORECASE)
 _NAMED = re.compile(
-    r"(?P<name>(?:--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
+    r"(?<![\w.-])(?P<name>(?:--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
     r"(?P<sep>\s*[=:]\s*|\s+(?=[^\s-]))"
     r"(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s,;)}\]'\"&]+)",
     re.IGNORECASE,
@@ -81,7 +81,8 @@ def mask(text: str) -> str:
     if not _HINT.search(text):
         return text
     text = _SHAPES.sub(MASK, text)
-    text = _URL_PASSWORD.sub(lambda m: m["head"] + MASK, text)
+    if "://" in text:
+        text = _URL_PASSWORD.sub(lambda m: m["head"] + MASK, text)
     text = _BEARER.sub(lambda m: m["head"] + MASK, text)
     return _NAMED.sub(_mask_named, text)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -84,23 +83,6 @@ def keys() -> tuple[tuple[str, tuple[Rule, ...]], ...]:
         for key in rule.keys:
             by_key.setdefault(key, []).append(rule)
     return tuple((key, tuple(found)) for key, found in by_key.items())
-
-
-def announced(text: str) -> list[Rule]:
-    """The rules with a literal in ``text``; their patterns still have to match."""
-    found: list[Rule] = []
-    for key, candidates in keys():
-        if key in text:
-            found.extend(rule for rule in candidates if rule not in found)
-    return found
-
-
-def matches(text: str) -> Iterator[tuple[Rule, re.Match[str]]]:
-    """The rules that match ``text`` (one record), in the order of the catalogue."""
-    for rule in announced(text):
-        match = rule.search(text)
-        if match:
-            yield rule, match
 
 
 def names(group: str = "milestone") -> tuple[str, ...]:

@@ -15,9 +15,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from sgmon.log import catalogue
 from sgmon.log.catalogue import Rule
-from sgmon.log.keys import keys_in
+from sgmon.log.keys import announced, keys_in
 from sgmon.log.lines import LOOK, PROBE, PROBE_KEYS, describe
 from sgmon.log.prefix import epoch
 from sgmon.log.run import Run
@@ -96,7 +95,7 @@ class LogFold:
             look = tail[:LOOK]
             if not self._log.open_line:
                 run.skip(self._log.previous)
-            run.line(self._log.lines + 1, look, catalogue.announced(look), self._log.tail_t, self._log.open_line)
+            run.line(self._log.lines + 1, look, announced(look), self._log.tail_t, self._log.open_line)
             gap, first_t, last_t = self._stamps(look, self._log.lines + 1)
         newest = describe(self._log.lines + 1, tail) if tail.strip() else None
         if newest is None and self._log.last_text:

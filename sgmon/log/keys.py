@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -58,6 +59,20 @@ def keys_in(text: str, serving: bool = False) -> Iterator[tuple[str, tuple[Rule,
     for gate, keyed in gated:
         if gate in text:
             yield from keyed
+
+
+def announced(text: str) -> list[Rule]:
+    """The rules with a literal in ``text``; their patterns still have to match."""
+    found: list[Rule] = []
+    for key, rules in keys_in(text):
+        if rules and key in text:
+            found.extend(rule for rule in rules if rule not in found)
+    return found
+
+
+def matches(text: str) -> list[tuple[Rule, re.Match[str]]]:
+    """The rules that match ``text`` (one record)."""
+    return [(rule, match) for rule in announced(text) if (match := rule.search(text))]
 
 
 @lru_cache(maxsize=2)

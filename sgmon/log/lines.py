@@ -6,6 +6,7 @@ import re
 
 from sgmon.log import bars, catalogue
 from sgmon.log.catalogue import Rule
+from sgmon.log.keys import matches
 from sgmon.log.prefix import INNER, Origin, origin
 from sgmon.model.log import LogLine
 from sgmon.text import clean, mask
@@ -114,7 +115,7 @@ def _fragment(text: str) -> _Found:
     found = _Found(where)
     body = text[where.body :]
     noise = False
-    for rule, _match in catalogue.matches(text):
+    for rule, _match in matches(text):
         if rule.group == "milestone" and not rule.weak and not found.milestone:
             found.milestone = rule.name
             found.kind = "milestone" if not found.kind else found.kind

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.log.catalogue import GRADES, Rule, matches, names, rules, silent_by_design, version_key
-from sgmon.log.keys import keys_in
+from sgmon.log.catalogue import GRADES, Rule, names, rules, silent_by_design, version_key
+from sgmon.log.keys import keys_in, matches
 from sgmon.log.lines import describe
 
 MILESTONES = [rule for rule in rules() if rule.group == "milestone"]
