@@ -33,13 +33,13 @@ class ServerProbe:
         settings = self._watched.settings
         now = self._watched.clock.now()
         gone = self._known is not None and not alive(settings.proc_root, self._known)
-        if settings != self._asked:
-            self._asked, self._looked_t = settings, None
+        chosen_anew = settings != self._asked
         fresh = self._looked_t is not None and now - self._looked_t < LOOK_EVERY_S
-        if fresh and self._known is not None and not gone:
+        if fresh and self._known is not None and not gone and not chosen_anew:
             return None
         self._looked_t = now
-        reading = self._look(settings, gone)
+        reading = self._look(settings, gone, chosen_anew)
+        self._asked = settings
         if reading.server is not None and reading.gone_pid is None:
             self._known = reading.server
             self._watched.server = reading.server
@@ -48,19 +48,21 @@ class ServerProbe:
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def _look(self, settings: Settings, gone: bool) -> ServerReading:
+    def _look(self, settings: Settings, gone: bool, chosen_anew: bool) -> ServerReading:
+        """Find by the settings; then stay with what was found while it lives, and look for its successor after."""
         old = self._known
-        if not gone or old is None:
-            try:
-                found = find(settings.proc_root, settings, old)
-            except TargetError as err:
-                raise ProbeError(err.words, err.remedy) from None
-            # The settings ask for one that is not there while ours lives on: stay with ours.
-            return found if found.server is not None or old is None else replace(found, server=old)
-        found = _successor(settings, old)
-        if found.server is not None:
-            return found
-        return replace(found, server=old, gone_pid=old.pid)
+        try:
+            if old is None or chosen_anew:
+                return find(settings.proc_root, settings, old)
+            if not gone:
+                try:
+                    return find(settings.proc_root, replace(settings, pid=old.pid), old)
+                except TargetError:
+                    pass  # it has ended this moment
+            found = _successor(settings, old)
+        except TargetError as err:
+            raise ProbeError(err.words, err.remedy) from None
+        return found if found.server is not None else replace(found, server=old, gone_pid=old.pid)
 
 
 def alive(root: str, server: Server) -> bool:
@@ -82,10 +84,7 @@ def _successor(settings: Settings, old: Server) -> ServerReading:
     """Who took the place of a server that is gone: the one asked for by port, or the one that started after it (for
     a server that was chosen by pid: on the same port)."""
     port = old.args.port if settings.pid is not None else settings.port
-    try:
-        found = find(settings.proc_root, replace(settings, pid=None, port=port))
-    except TargetError as err:
-        raise ProbeError(err.words, err.remedy) from None
+    found = find(settings.proc_root, replace(settings, pid=None, port=port))
     new = found.server
     if new is None or new.start_ticks <= old.start_ticks:
         return replace(found, server=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -198,6 +199,24 @@ def test_an_older_server_does_not_take_the_place_of_a_dead_one(fake):
     fake.remove(200)
     gone = server_probe.read()
     assert gone is not None and gone.gone_pid == 200 and [c.pid for c in gone.candidates] == [100]
+
+
+def test_a_newer_server_does_not_take_the_watch_away_but_is_listed_and_can_be_chosen(fake):
+    serve(fake, 100, 31000)
+    server_probe, watched = probe(fake)
+    server_probe.read()
+    serve(fake, 200, 31001)
+    watched.clock._zero -= 10
+    seen = server_probe.read()
+    assert seen.server.pid == 100 and [c.pid for c in seen.candidates] == [200, 100]
+    watched.settings = replace(watched.settings, pid=200)
+    assert server_probe.read().server.pid == 200 and watched.server.pid == 200
+    assert server_probe.read() is None
+    fake.remove(200)
+    assert server_probe.read().gone_pid == 200
+    watched.settings = replace(watched.settings, pid=100)
+    chosen = server_probe.read()
+    assert (chosen.server.pid, chosen.gone_pid) == (100, None)
 
 
 def test_a_zombie_launcher_is_gone(fake):
