@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 
 from sgmon.model import LogLine
@@ -28,10 +29,10 @@ class Pattern:
         """A quick look at many lines at once; None where it could miss one."""
         if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZ]|\(\?", self.text)):
             return None
-        if self.is_regex:
+        literal = _needed(self.text) if self.is_regex else self.text
+        if not literal:
             search = self.regex.search
             return lambda text: search(text) is not None
-        literal = self.text
         if not self.regex.flags & re.IGNORECASE:
             return lambda text: literal in text
         if not literal.isascii():
@@ -58,10 +59,21 @@ def parse(typed: str) -> Pattern:
     flags = re.IGNORECASE if text == text.lower() else re.RegexFlag(0)
     if forced or _REGEX.search(text):
         try:
-            return Pattern(text, re.compile(text, flags), True, inverse)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "possible nested set": what was typed is what is meant
+                return Pattern(text, re.compile(text, flags), True, inverse)
         except re.error:
             pass
     return Pattern(text, re.compile(re.escape(text), flags), False, inverse)
+
+
+def _needed(pattern: str) -> str:
+    """The longest text that every match of a regular expression holds; "" when that is not plain to see."""
+    bare = re.sub(r"\\.|\[[^\]]*\]", "\0", pattern)
+    if re.search(r"[|()\[\]]", bare):
+        return ""
+    bare = re.sub(r"\{[^}]*\}", "*", bare)
+    return max(re.findall(r"[^\0.^$*+?{}]{3,}(?![*?])", bare), key=len, default="")
 
 
 @dataclass(frozen=True)

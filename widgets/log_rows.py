@@ -11,7 +11,8 @@ from widgets.log_text import Entry, Wanted
 
 #: silence between two dated lines from which it is drawn
 QUIET_S = 20.0
-#: equal lines of other ranks fold when they come within so many lines and seconds of the first
+#: equal lines of other ranks fold when they come within so many lines of the first, and within so many seconds of
+#: the one before
 FOLD_LINES = 160
 FOLD_S = 5.0
 #: a traceback of more lines shows its first line and its innermost frame, the rest on request
@@ -73,6 +74,8 @@ class _Draft:
     broken: bool = False
     burst: int = 0
     dead: bool = False
+    last_t: float | None = None  # of the last line counted here
+    earlier: _Draft | None = None  # the row that shows the same of ranks that were sooner
 
     def row(self) -> Row:
         return Row(
@@ -233,14 +236,23 @@ class Folder:
             key = _NUMBER.sub("0", key)
         lead = self._groups.get(key)
         if lead is not None and rank not in lead.ranks:
-            near = draft.index - lead.index <= FOLD_LINES and lead.burst == draft.burst
-            if near and lead.line.t is not None and line.t is not None:
-                near = abs(line.t - lead.line.t) <= FOLD_S
-            if near:
+            if self._is_near(lead, draft):
                 lead.ranks.append(rank)
                 lead.count += 1
                 lead.similar = lead.similar or draft.message != lead.message
+                lead.last_t = line.t if line.t is not None else lead.last_t
+                if lead.earlier is not None:
+                    lead.earlier.late.append(rank)
                 return True
             lead.late.append(rank)
+            draft.earlier = lead
+        draft.last_t = line.t
         self._groups[key] = draft
         return False
+
+    def _is_near(self, lead: _Draft, draft: _Draft) -> bool:
+        if draft.index - lead.index > FOLD_LINES or lead.burst != draft.burst:
+            return False
+        if lead.last_t is None or draft.line.t is None:
+            return True
+        return abs(draft.line.t - lead.last_t) <= FOLD_S

@@ -46,6 +46,14 @@ def test_who_printed_it_later() -> None:
     assert late.ranks == ("TP5",)
 
 
+def test_a_slow_trickle_is_one_row_and_two_late_ranks_are_both_named() -> None:
+    (row,) = rows_of("".join(dated(4 * n, "Load weight begin.", f"TP{n}") for n in range(8)))
+    assert row.count == 8
+    text = "".join(dated(0 if n < 6 else 10, "Load weight begin.", f"TP{n}") for n in range(8))
+    first, second = rows_of(text)
+    assert shown(first).endswith("×6, TP6-7 later") and second.ranks == ("TP6", "TP7")
+
+
 def test_interleaved_ranks_fold_line_by_line() -> None:
     text = "".join(
         dated(0, words, f"TP{n}") for n in (1, 0) for words in ("KV Cache is allocated", "Memory pool end")

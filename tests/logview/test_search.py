@@ -6,11 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sgmon.log.index import LogIndex
 from sgmon.log.search import kind_hint
 from tests.logview.fakes import dated, describe, index_of, reading
-from widgets.log_filter import LogFilter, parse
+from widgets.log_filter import LogFilter, _needed, parse
 from widgets.log_rows import is_error
 
 
@@ -48,6 +50,35 @@ def test_a_hint_never_hides_a_hit() -> None:
             if hint is not None and pattern.hits(describe(1, text)):
                 assert hint("\n".join(texts)) and hint(text)
     assert LogFilter("TP1", parse("words")).passes(describe(1, texts[4]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needed"),
+    [
+        (r"new-token: 9[5-6]\b", "new-token: 9"),
+        ("load.*end", "load"),
+        ("abcd*x", "abc"),
+        ("ab{2,3}cdef", "cdef"),
+        ("abcd{0,1}", "abc"),
+        ("one|three", ""),
+        ("(?:optional)?x", ""),
+        (r"\bword", "word"),
+        ("a+b", ""),
+        (r"\d+", ""),
+        ("abc+", "abc"),
+    ],
+)
+def test_the_text_that_a_match_must_hold(pattern: str, needed: str) -> None:
+    assert _needed(pattern) == needed
+
+
+@given(st.text("abc.*+?[]{}\\1,|", max_size=9), st.text("abc1,", max_size=12))
+@settings(max_examples=500, deadline=None)
+def test_a_hint_lets_every_match_through(pattern: str, text: str) -> None:
+    found = parse(f"/{pattern}/" if pattern else "a")
+    hint = found.hint()
+    if hint is not None and found.hits(describe(1, text)):
+        assert hint(text) and hint(f"before\n{text}\nafter")
 
 
 def test_kind_hints_let_errors_through() -> None:
