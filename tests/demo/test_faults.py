@@ -26,6 +26,8 @@ from tests.demo.playing import (
     state,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_crash_ends_with_137_and_names_the_rank() -> None:
     with demo.start("crash", speed=SPEED) as server:
