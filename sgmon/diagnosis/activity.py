@@ -119,6 +119,7 @@ class ActivityTracker:
             watched.process = _keep_name(process, old)
             watched.seen_t = t
             return
+        watched.gone_t = None  # same pid and start: it was out of sight, not dead
         if process.state != old.state:
             watched.state_since_t = t
             if old.state in ("T", "t"):

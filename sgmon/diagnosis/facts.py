@@ -8,6 +8,8 @@ from sgmon.model import Evidence, Missing, NextStep
 from sgmon.text import clean
 from sgmon.units import age, duration
 
+#: a dated line this much older than the silence that was watched tells of silence before the watch
+DATED_S = 10.0
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
 
 
@@ -18,7 +20,11 @@ def log_fact(scene: Scene) -> Evidence:
         return Evidence("log", "the log is empty" if log.path else "no log can be read")
     silent = scene.t - scene.log_life_t
     text = clean(log.last_line.text, 90)
-    return Evidence("log", f"silent for {age(silent)}, {log.lines} lines, the last: {text}", log.last_line.rank)
+    said = f"silent for {age(silent)}"
+    dated = scene.snapshot.epoch + scene.t - log.last_t if log.last_t is not None else 0.0
+    if dated > silent + DATED_S:  # it was silent before the watch began
+        said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"
+    return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
 
 
 def quiet_fact(view: RankView) -> Evidence:

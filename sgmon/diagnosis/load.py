@@ -40,14 +40,31 @@ def load_of(scene: Scene) -> Load | None:
         share, by = bar.done / bar.total, "bar"
     elif done is not None and total:
         share, by = min(1.0, done / total), "bytes"
+    if done is not None and total and done > 1.05 * total and parts and speeds:
+        done, speed = (
+            max(parts),
+            max(speeds),
+        )  # from the page cache every rank maps the whole: the sum counts it twice
     left = (1 - share) * total if share is not None and total else None
     eta = left / speed if left is not None and speed and speed > 1e5 else None
+    if by == "bar" and share is not None:
+        eta = _eta_of_bar(scene, share)
     shards = [v.process.shards for v in scene.ranks if v.process.shards is not None]
     mapped = tuple(sorted({n for s in shards for n in s.names}))
     first = shards[0] if shards else None
     return Load(
         done, total, speed, share, eta, by, mapped, first.mount if first else "", first.fstype if first else ""
     )
+
+
+def _eta_of_bar(scene: Scene, share: float) -> float | None:
+    """From the pace so far; too early to say below 5 %."""
+    begun = [
+        m.seen_t for m in scene.snapshot.log.milestones if m.name.endswith("load_begin") and m.seen_t is not None
+    ]
+    if not begun or share < 0.05:
+        return None
+    return (1 - share) * (scene.t - begun[-1]) / share
 
 
 def load_fact(load: Load) -> Evidence:

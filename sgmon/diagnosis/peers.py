@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sgmon.diagnosis.phase import order
 from sgmon.diagnosis.ranks import RankView, idle_gpu
 from sgmon.diagnosis.scene import Scene
 from sgmon.stacks import ras
+from sgmon.stacks.merge import merge
 
 #: waits that could be a collective as well as something of its own
 _VAGUE = frozenset({"", "futex", "sleep", "pipe", "child"})
@@ -29,7 +29,7 @@ def line_up(scene: Scene) -> Line | None:
     """Split the ranks into those that wait for a peer and those that are not there. None: cannot be told."""
     if len(scene.ranks) < 2:
         return None
-    for split in (_by_ras, _spinners, _importing, _by_wait, _unconnected, _by_milestone):
+    for split in (_by_ras, _by_stacks, _spinners, _importing, _by_wait, _unconnected, _by_milestone):
         found = split(scene)
         if found is not None:
             return found
@@ -49,6 +49,19 @@ def _by_ras(scene: Scene) -> Line | None:
     if not late or not here:
         return None
     return Line(here, late, "NCCL's RAS counts it as missing or behind", 0.95, "ras")
+
+
+def _by_stacks(scene: Scene) -> Line | None:
+    """Fresh stacks of every rank, merged: the odd ones stand where the others do not wait."""
+    if not all(v.stack is not None for v in scene.ranks):
+        return None
+    classes = merge([d for v in scene.ranks for d in v.dumps])
+    odd = {rank for found in classes if found.odd for rank in found.ranks}
+    late = tuple(v for v in scene.ranks if v.rank in odd)
+    here = tuple(v for v in scene.ranks if v.rank not in odd)
+    if not late or not here:
+        return None
+    return Line(here, late, "its stack is not where the others wait", 0.9, "stack")
 
 
 def _spinners(scene: Scene) -> Line | None:
@@ -80,7 +93,7 @@ def _by_wait(scene: Scene) -> Line | None:
         sure = 0.9 if all(v.dumps for v in elsewhere) else 0.8
         sure = sure if waiting else 0.7
         return Line(waiting + vague, elsewhere, "it is somewhere else than the ranks that wait", sure)
-    if waiting and vague and len(vague) <= len(waiting):
+    if waiting and vague and (len(vague) < len(waiting) or len(scene.ranks) == 2):
         sure = 0.75 if len(vague) < len(waiting) else 0.6
         return Line(waiting, vague, "it is not in the collective that the others wait in", sure)
     return None
@@ -105,21 +118,14 @@ def _unconnected(scene: Scene) -> Line | None:
 
 
 def _by_milestone(scene: Scene) -> Line | None:
-    """Each rank prints its own milestones: those behind, when the others have gone quiet."""
-    places = {v.rank: _place(v) for v in scene.ranks if v.progress is not None}
-    if len(places) != len(scene.ranks) or len(set(places.values())) < 2:
+    """Those whose own lines are behind, when the others have gone quiet."""
+    known = {v.rank: v.place for v in scene.ranks if v.place is not None}
+    if len(known) != len(scene.ranks) or len(set(known.values())) < 2:
         return None
-    furthest = max(places.values())
-    behind = tuple(v for v in scene.ranks if places[v.rank] < furthest)
-    ahead = tuple(v for v in scene.ranks if places[v.rank] == furthest)
+    furthest = max(known.values())
+    behind = tuple(v for v in scene.ranks if known[v.rank] < furthest)
+    ahead = tuple(v for v in scene.ranks if known[v.rank] == furthest)
     return _quiet_line(ahead, behind, "its log is at an earlier milestone", 0.7)
-
-
-def _place(view: RankView) -> tuple[int, bool]:
-    """Phase, and whether its end was printed."""
-    if view.progress is None:
-        return -1, False
-    return order(view.progress.phase), view.progress.milestone.endswith("_end")
 
 
 def _quiet_line(here: Iterable[RankView], late: Iterable[RankView], why: str, sure: float) -> Line | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sgmon.diagnosis import floors
 from sgmon.diagnosis.phase import order
+from sgmon.diagnosis.places import Place, places
 from sgmon.diagnosis.stack_words import StackWait, stack_wait
 from sgmon.diagnosis.waits import PEER_KINDS, Wait, download_of, wait_of
 from sgmon.model import ActivityClock, Gpu, Mark, Process, RankProgress, Snapshot, StackDump
@@ -32,6 +33,7 @@ class RankView:
     phase: str
     wait: Wait
     t: float
+    place: Place | None = None
     done: bool = False  # its own start is over while other ranks are behind: its idle loop burns a core
 
     @property
@@ -162,13 +164,21 @@ def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
         chosen = [p for p in alive if p.role == "launcher"]  # once it has children it only waits: never the culprit
     clocks = {c.pid: c for c in snapshot.clocks if c.gone_t is None}
     progress = {p.rank: p for p in snapshot.log.ranks}
-    places = [order(progress[p.rank].phase) if p.rank in progress else -1 for p in chosen if p.role == "scheduler"]
+    server = snapshot.server
+    version = snapshot.log.version or (server.version if server is not None else "")
+    come = places(snapshot.log, tuple(p.rank for p in chosen if p.role == "scheduler"), version)
+    furthest = max(come.values(), default=None)
+    views = []
+    for process in chosen:
+        place = come.get(process.rank)
+        behind = place is not None and place != furthest
+        own = progress[process.rank].phase if behind and process.rank in progress else phase
+        own = "spawn" if process.role == "importing" else own
+        views.append(_view(snapshot, process, clocks.get(process.pid), progress.get(process.rank), own, place))
     over = order("scheduler_ready")
-    behind = bool(places) and (min(places) < over or any(p.role == "importing" for p in chosen))
-    return tuple(
-        _view(snapshot, p, clocks.get(p.pid), progress.get(p.rank), phase, ahead=behind and len(chosen) > 1)
-        for p in chosen
-    )
+    if any(order(v.phase) < over for v in views):
+        views = [replace(v, done=order(v.phase) >= over) for v in views]
+    return tuple(views)
 
 
 def _will_be_rank(process: Process) -> bool:
@@ -183,19 +193,12 @@ def _view(
     clock: ActivityClock | None,
     progress: RankProgress | None,
     phase: str,
-    *,
-    ahead: bool,
+    place: Place | None,
 ) -> RankView:
     newest = max((m.t for m in clock.marks if m.signal != "cpu"), default=0.0) if clock is not None else 0.0
     dumps = tuple(
         d for d in snapshot.stacks if d.pid == process.pid and d.t >= newest and snapshot.t - d.t <= STACK_FRESH_S
     )[-3:]
-    if process.role == "importing":
-        own_phase = "spawn"
-    elif progress is not None and process.role == "scheduler":
-        own_phase = progress.phase or phase
-    else:
-        own_phase = phase
     return RankView(
         rank=process.rank,
         process=process,
@@ -203,10 +206,10 @@ def _view(
         gpu=_gpu(snapshot, process),
         progress=progress if process.role == "scheduler" else None,
         dumps=dumps,
-        phase=own_phase,
+        phase=phase,
         wait=wait_of(process, clock, dumps),
         t=snapshot.t,
-        done=ahead and progress is not None and order(own_phase) >= order("scheduler_ready"),
+        place=place,
     )
 
 

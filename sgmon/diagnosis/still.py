@@ -88,6 +88,8 @@ def stale_lock(scene: Scene) -> Verdict | None:
 
 def still(scene: Scene) -> Verdict | None:
     """No sign of life for too long: suspect, then stalled; with the culprit where it can be told."""
+    if scene.quiet_s < quiet.SUSPECT_S:
+        return None
     line = line_up(scene)
     if line is not None and any(v.moves for v in line.culprits):
         line = None  # the awaited rank works: slow, not hung

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from sgmon.diagnosis.absent import absent
 from sgmon.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
 from sgmon.diagnosis.crash import crashed, shut_down
-from sgmon.diagnosis.facts import missing_signals
+from sgmon.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.diagnosis.moving import cpu_alone, moving
+from sgmon.diagnosis.phase import words
 from sgmon.diagnosis.ready import ready
 from sgmon.diagnosis.scene import Scene, scene_of
 from sgmon.diagnosis.still import busy_for_nothing, stale_lock, still, storage
@@ -21,6 +23,7 @@ Rule = Callable[[Scene], Verdict | None]
 RULES: tuple[Rule, ...] = (
     shut_down,
     crashed,
+    absent,
     stopped,
     ready,
     gate,
@@ -53,6 +56,8 @@ def _judge(scene: Scene) -> Verdict:
             return verdict
     if not scene.ranks:
         return _unseen(scene)
+    if _first_look(scene):
+        return _unjudged(scene)
     alone = cpu_alone(scene)
     return moving(scene) if alone is None else busy_for_nothing(scene, alone)
 
@@ -68,6 +73,23 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         )
     looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
     return Verdict("waiting", f"no SGLang server yet{looked}", confidence=1.0, rule="no-server")
+
+
+def _first_look(scene: Scene) -> bool:
+    """No counter has been seen twice yet: nothing can be said about movement."""
+    clocks = [v.clock for v in scene.ranks if v.clock is not None]
+    return all(c.demand_percent is None and c.first_t is not None and scene.t - c.first_t < 3.0 for c in clocks)
+
+
+def _unjudged(scene: Scene) -> Verdict:
+    return Verdict(
+        "progressing",
+        f"{words(scene.phase)}: first look, not known yet whether anything moves",
+        phase=scene.phase,
+        confidence=0.4,
+        rule="first-look",
+        evidence=(*(quiet_fact(v) for v in scene.ranks[:2]), log_fact(scene)),
+    )
 
 
 def _unseen(scene: Scene) -> Verdict:

@@ -193,3 +193,32 @@ def test_other_node_says_ready_of_its_ranks_only() -> None:
     world.run(10)
     assert world.verdict.state == "ready"
     assert "only node 0 can tell" in world.verdict.headline
+
+
+def test_rank_that_was_gone_before_we_looked() -> None:
+    world = World(2).to("weights")
+    world.ranks.pop()
+    world["TP0"].gloo_wait()
+    world.run(30)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.odd_ranks == ("TP1",)
+    assert world.verdict.headline.startswith("TP1 has no process")
+
+
+def test_process_out_of_sight_for_a_moment_is_not_dead() -> None:
+    world = World(2).to("weights")
+    for rank in world.ranks:
+        rank.compute()
+    world.run(5)
+    hidden = world.ranks.pop()
+    world.run(2)
+    world.ranks.append(hidden)
+    world.run(5)
+    assert "crashed" not in world.states()
+
+
+def test_first_look_claims_nothing() -> None:
+    world = World(2).to("weights")
+    world.run(1)
+    assert world.verdict.rule == "first-look"
+    assert world.verdict.confidence <= 0.4

@@ -99,7 +99,13 @@ class World:
         self.history: list[tuple[float, Verdict]] = []
         self.port: PortReading | None = PortReading("127.0.0.1", self.args.port, "refused")
         server = Server(
-            100, 1, args=self.args, args_source="command line", log_path="/tmp/server.log", log_kind="file"
+            100,
+            1,
+            args=self.args,
+            args_source="command line",
+            version="0.5.17",
+            log_path="/tmp/server.log",
+            log_kind="file",
         )
         self.step(Event(0.0, "server", ServerReading(server)))
 
