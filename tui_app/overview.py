@@ -61,7 +61,7 @@ class Overview(Screen[None]):
         Binding("enter", "detail", "the selected worker in full", id="overview.detail"),
         Binding("x", "only_odd", "only workers that differ", id="overview.only_odd"),
         Binding("s", "servers", "pick another server", id="overview.servers"),
-        Binding("c", "copy", "copy the verdict and the next command", id="overview.copy"),
+        Binding("c", "copy", "copy the verdict, or the selected worker", id="overview.copy"),
         Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
         Binding("q", "back(True)", "back, then quit", id="overview.quit"),
         Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
@@ -245,6 +245,9 @@ class Overview(Screen[None]):
     def action_copy(self) -> None:
         from tui_app.copying import copy_text
 
+        if self.worker_panel.has_focus and self.worker_panel.selected_text:
+            copy_text(self.app, self.worker_panel.selected_text, self.worker_panel.selected_label)
+            return
         verdict = self.shown.verdict
         rows = [f"{verdict.state}: {verdict.headline}"]
         rows += [f"  {item.signal}: {item.text}" for item in verdict.evidence]

@@ -93,6 +93,7 @@ class StackScreen(LinesScreen):
         return line
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
+        self.options = self.options._replace(width=width)
         rows: list[Line] = []
         if self.warned and not self.native:
             rows += [((f" {_NATIVE_COST}", "warn"),), ()]

@@ -91,13 +91,16 @@ def join_ends(left: Line, right: Line, width: int, fill: Span = (" ", "")) -> Li
     return (*left, (fill[0] * gap, fill[1]), *right)
 
 
-def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
-    """The line over several rows, broken at spaces where possible; rows after the first are indented."""
-    if width_of(line) <= width or width < 8:
-        return [crop(line, width)]
+def wrap(line: Line, width: int, indent: int = 0, first: int | None = None) -> list[Line]:
+    """The line over several rows, broken at spaces where possible; rows after the first are indented.
+
+    ``first``: the width of the first row, when something else stands at its end.
+    """
+    room = width if first is None else first
+    if width_of(line) <= room or width < 8:
+        return [crop(line, room)]
     rows: list[Line] = []
     row: list[Span] = []
-    room = width
     for text, style in line:
         for word in _words(text):
             cells = cell_len(word)

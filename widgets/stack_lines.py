@@ -18,7 +18,7 @@ class StackOptions(NamedTuple):
     """What the reader wants to see."""
 
     threads: bool = False  # other threads too
-    libraries: bool = True
+    width: int = 120
 
 
 def is_ours(frame: Frame) -> bool:
@@ -71,7 +71,7 @@ def class_lines(classes: Sequence[StackClass], width: int) -> list[Line]:
         rows.append(_class_head(item, several))
         if not several:
             rows += _note_lines(item, width)
-        rows += frame_lines(item.frames[: len(item.frames) - outer])
+        rows += frame_lines(item.frames[: len(item.frames) - outer], width)
         if outer:
             rows.append((("  ", ""), ("│", "rule"), (f" + {outer} outer frames, the same for all", "dim")))
         rows.append(())
@@ -122,16 +122,19 @@ def innermost_own(stack: Sequence[Frame]) -> Frame | None:
     return next((frame for frame in stack if is_ours(frame)), None)
 
 
-def frame_lines(stack: Sequence[Frame]) -> list[Line]:
-    """One row per frame, innermost on top."""
+def frame_lines(stack: Sequence[Frame], width: int) -> list[Line]:
+    """One row per frame, innermost on top. A long path loses its beginning: the line number stays."""
     if not stack:
         return [(("   no Python frame", "dim"),)]
-    width = min(_FUNCTION_WIDTH, max(cell_len(clean(frame.function)) for frame in stack) + 2)
+    longest = max(cell_len(clean(frame.function)) for frame in stack) + 2
+    function_width = min(_FUNCTION_WIDTH, max(16, width // 2), longest)
+    room = max(12, width - function_width - 4)
     rows: list[Line] = []
     for index, frame in enumerate(stack):
         ours = is_ours(frame)
         mark = ("→", "key") if index == 0 else ("│", "accent" if ours else "rule")
-        where = clean(frame.file, 120) + (f":{frame.line}" if frame.line is not None else "")
+        where = clean(frame.file, 200) + (f":{frame.line}" if frame.line is not None else "")
+        where = where if len(where) <= room else "…" + where[-(room - 1) :]
         style = "strong" if ours else ("dim" if index else "")
         native = " [native]" if frame.native else ""
         rows.append(
@@ -139,7 +142,7 @@ def frame_lines(stack: Sequence[Frame]) -> list[Line]:
                 ("  ", ""),
                 mark,
                 (" ", ""),
-                cell(clean(frame.function, 160) + native, width, style),
+                cell(clean(frame.function, 160) + native, function_width, style),
                 (where, "info" if ours else "dim"),
             )
         )
@@ -163,11 +166,11 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
         return [*rows, command_line(item), ()]
     main = main_thread(item)
     if main is not None:
-        rows += thread_lines(main, "main thread")
+        rows += thread_lines(main, "main thread", options.width)
     others = [thread for thread in item.threads if thread is not main]
     if others and options.threads:
         for thread in others:
-            rows += thread_lines(thread, f"thread {clean(thread.name, 60) or thread.tid}")
+            rows += thread_lines(thread, f"thread {clean(thread.name, 60) or thread.tid}", options.width)
     elif others:
         names = ", ".join(clean(thread.name, 30) or str(thread.tid) for thread in others[:6])
         more = " ..." if len(others) > 6 else ""
@@ -175,10 +178,10 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
     return [*rows, command_line(item), ()]
 
 
-def thread_lines(thread: Thread, name: str) -> list[Line]:
+def thread_lines(thread: Thread, name: str, width: int) -> list[Line]:
     """A thread with its frames."""
     gil = "  holds the GIL" if thread.owns_gil else ""
-    return [((f"   {name}", "info"), (gil, "warn")), *frame_lines(thread.frames)]
+    return [((f"   {name}", "info"), (gil, "warn")), *frame_lines(thread.frames, width)]
 
 
 def command_line(item: StackDump) -> Line:

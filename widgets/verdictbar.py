@@ -107,7 +107,8 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     if width - width_of(right) < width_of((badge,)) + 10:
         right = []
     room = width - width_of(right)
-    rows = wrap((badge, (" ", ""), (headline, "strong")), room, indent=width_of((badge,)) + 1 if width >= 80 else 2)
+    indent = width_of((badge,)) + 1 if width >= 110 else 2
+    rows = wrap((badge, (" ", ""), (headline, "strong")), width, indent, first=room)
     rows[0] = join_ends(rows[0], tuple(right), width)
     if len(rows) > 3:
         rows = [*rows[:2], (*rows[2], ("…", "dim"))]

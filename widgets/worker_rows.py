@@ -16,6 +16,7 @@ _RANK_ROLES = ("scheduler", "importing")
 _HELPER_ROLES = ("resource_tracker", "compiler", "other")
 _ROLE_ORDER = {"launcher": 0, "dp_controller": 1, "scheduler": 2, "importing": 2, "tokenizer": 3, "detokenizer": 4}
 _FRESH_S = 10
+_SIGNALS = {"gpu_memory": "GPU mem"}
 _LIVELY = ("run", "sleep", "disk", "importing")
 
 
@@ -43,7 +44,7 @@ class WorkerRow(NamedTuple):
 
     @property
     def is_rank(self) -> bool:
-        return self.role in _RANK_ROLES
+        return self.role == "scheduler" or (self.role == "importing" and bool(self.ranks))
 
     @property
     def is_helper(self) -> bool:
@@ -110,7 +111,7 @@ def last_sign(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
     if not marks:
         return "", rough(t - clock.since_t)
     newest = max(marks, key=lambda mark: mark.t)
-    return clean(newest.signal, 12).replace("_", " "), rough(t - newest.t)
+    return _SIGNALS.get(newest.signal) or clean(newest.signal, 12), rough(t - newest.t)
 
 
 def sits_in(process: Process) -> tuple[str, str]:
@@ -188,7 +189,7 @@ def log_sentence(snapshot: Snapshot) -> tuple[str, str]:
     processes = [p for p in snapshot.procs.processes if p.role in (*_RANK_ROLES, "launcher") and not p.gone]
     if server is None or not processes:
         return "", ""
-    ranks = [p for p in processes if p.role in _RANK_ROLES]
+    ranks = [p for p in processes if p.role == "scheduler" or (p.role == "importing" and p.rank)]
     elsewhere = [p for p in ranks if p.same_log is False]
     unknown = [p for p in ranks if p.same_log is None]
     path = clean(server.log_path, 120) or clean(server.log_kind or "nowhere known", 30)

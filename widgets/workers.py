@@ -104,6 +104,16 @@ class WorkersPanel(Panel[WorkersView]):
         """The name of that row."""
         return self._shown[self._cursor_index()].label if self._shown else ""
 
+    @property
+    def selected_text(self) -> str:
+        """That row in words."""
+        if not self._shown:
+            return ""
+        row = self._shown[self._cursor_index()]
+        pids = " ".join(str(pid) for pid in row.pids)
+        facts = f"{row.state}, cpu {percent(row.cpu)}, last sign of life {life_words(row)}, sits in {row.sits}"
+        return f"{row.label} pid {pids}: {facts}"
+
     def _cursor_index(self) -> int:
         """Where the cursor is. Untouched it stands on the first odd rank: the one that a person wants."""
         for index, row in enumerate(self._shown):
@@ -177,11 +187,11 @@ def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
     """Columns by importance: who, state, CPU, last sign, what it sits in; then memory, reads, shards."""
     label = min(20, max([8, *(cell_len(row.label) for row in rows)]) + 1)
     pid = max([4, *(cell_len(_pid(row)) for row in rows)]) + 1
-    left = width - 2 - label - pid - 10 - 6 - 18
+    left = width - 2 - label - pid - 10 - 6 - 19
     rss = 10 if left >= 10 + 20 else 0
     read = 11 if left - rss >= 11 + 20 else 0
     shards = 9 if left - rss - read >= 9 + 24 else 0
-    return Layout(label, pid, 10, 6, rss, read, 18, shards, max(0, left - rss - read - shards))
+    return Layout(label, pid, 10, 6, rss, read, 19, shards, max(0, left - rss - read - shards))
 
 
 def header_line(layout: Layout) -> Line:
@@ -210,7 +220,8 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         cell(_pid(row), layout.pid, "dim"),
         cell(row.state, layout.state, row.state_style),
         cell(percent(row.cpu) + " ", layout.cpu, "" if (row.cpu or 0) >= 5 else "dim", "right"),
-        cell(life_words(row), layout.life, row.life_style),
+        cell(life_words(row), layout.life - 1, row.life_style),
+        (" ", ""),
     )
     line = (
         *line,
