@@ -33,9 +33,9 @@ _SAFE_NAME = re.compile(
 )
 _COUNTS = re.compile(r"tokens?$", re.IGNORECASE)
 _NAMED = re.compile(
-    r"(?<![\w.-])(?P<name>(?:--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
-    r"(?P<sep>\s*[=:]\s*|\s+(?=[^\s-]))"
-    r"(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s,;)}\]'\"&]+)",
+    r"(?<![\w.-])(?P<name>(?P<flag>--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
+    r"(?P<sep>\s*[=:]\s*|(?(flag)\s+(?=[^\s-])|(?!)))"  # a blank only after a flag: "token ids" is prose
+    r"(?P<value>'(?:[^'\\]|\\.)*(?:'|\\?$)|\"(?:[^\"\\]|\\.)*(?:\"|\\?$)|[^\s,;)}\]'\"&]+)",  # "$": a cut line
     re.IGNORECASE,
 )
 _SHAPES = re.compile(
@@ -96,11 +96,11 @@ def is_secret_name(name: str) -> bool:
 def _mask_named(match: re.Match[str]) -> str:
     name = match["name"].strip("-'\"")
     value = match["value"]
-    if not is_secret_name(name) or value.strip("'\"") in ("", "None", "null", "False", "True"):
+    if not is_secret_name(name):  # it may still swallow one: "max_tokens: api_key=x"
+        return match["name"] + match["sep"] + _NAMED.sub(_mask_named, value)
+    if value.strip("'\"") in ("", "None", "null", "False", "True"):
         return match[0]
     if _COUNTS.search(name) and value.isdigit() and len(value) < 10:
         return match[0]  # "#new-token: 6": a count
-    if match["sep"].isspace() and not match["name"].startswith("--"):
-        return match[0]  # prose: "token ids", "secret sauce"
     quote = value[0] if value[0] in "'\"" else ""
     return f"{match['name']}{match['sep']}{quote}{MASK}{quote}"

@@ -41,8 +41,7 @@ class Frame:
     name: str
     done: int
     total: int
-    start: int
-    end: int
+    text: str
     described: bool
 
 
@@ -62,13 +61,14 @@ def frames(text: str) -> list[Frame]:
             at = near + 2
             continue
         desc = match["desc"].strip()
+        word, name = next(((word, name) for word, name in _NAMES if word in desc), ("", ""))
+        shown = desc[desc.find(word) :] if word else ""
         found.append(
             Frame(
-                name=next((name for word, name in _NAMES if word in desc), ""),
+                name=name,
                 done=_count(match["done"]),
                 total=_count(match["total"]),
-                start=match.start(),
-                end=match.end(),
+                text=f"{shown} {match[0][match.start('percent') - match.start() :]}".strip(),
                 described=bool(desc),
             )
         )

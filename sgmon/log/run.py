@@ -74,7 +74,7 @@ class Run:
     def moves(self, tail: str, number: int, seen_t: float) -> bool:
         """Whether the unterminated tail shows a bar that moved; its count is remembered with the time."""
         newest = bar_frames(tail) if "%" in tail else []
-        return self._frames(tail, newest, number, seen_t, final=False) if newest else False
+        return self._frames(newest, number, seen_t, final=False) if newest else False
 
     def state(self, base: LogState) -> LogState:
         """``base`` (path, lines, times) with everything that this run told."""
@@ -122,7 +122,7 @@ class Run:
         found = [(rule, match) for rule in rules if (match := rule.search(text))]
         frames = bar_frames(text) if "%" in text else []
         if frames:
-            self._frames(text, frames, number, seen_t, final=True)
+            self._frames(frames, number, seen_t, final=True)
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, [rule for rule, _ in found], seen_t)
             for rule, match in found:
@@ -209,7 +209,7 @@ class Run:
         event = "raised" if exception_name(body) and where.source == "sglang" else "error"
         self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
 
-    def _frames(self, text: str, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
+    def _frames(self, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
         moved = False
         if self.serving:
             return moved  # a bar while serving (re-capture) is no start
@@ -229,7 +229,7 @@ class Run:
                 frame.done,
                 frame.total,
                 number,
-                clean(text[frame.start : frame.end].strip(), 200),
+                clean(mask(frame.text), 200),
                 rank or "",
                 seen_t,
                 moved_t,

@@ -77,3 +77,17 @@ def test_secrets_and_escapes_stay_out() -> None:
     line = describe(1, "\x1b[31mserver_args={'api_key': 'sk-abcdefabcdefabcdef', 'tp_size': 2}\x1b]0;title\x07")
     assert "\x1b" not in line.text
     assert "abcdefabcdef" not in line.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server_args={'tp_size': 2, 'api_key': 'hunter2hunter",  # cut to a pipe
+        "max_total_num_token api_key='hunter2hunter2'",
+        "max_tokens: api_key=hunter2hunter2",
+        "--api-key hunter2hunter2",
+        "x api_key='hunter2hunter2' 33%|##| 1/3 [00:01<00:02]",
+    ],
+)
+def test_a_secret_is_found_in_torn_text(text: str) -> None:
+    assert "hunter2" not in describe(1, text).text
