@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from sgmon.model import LogLine
 from widgets.line import Line, crop
 from widgets.log_filter import LogFilter, Pattern, parse
 from widgets.log_rows import Folding, is_error, is_milestone, is_warning
-from widgets.log_text import BlockSurvey, LineSearch, LogText
+from widgets.log_text import BlockSurvey, LineSearch, LogText, Wanted
 from widgets.log_window import Window
 
 KINDS: dict[str, Callable[[LogLine], bool]] = {
@@ -75,7 +76,7 @@ class Hunt:
         self._survey = self._window.survey = None
         if self.is_filtering:
             self._survey = self._window.survey = self._text.survey(passing.passes, passing.hint())
-            self._survey.start(self._progress)
+            self._survey.start(self._report)
 
     def grow(self) -> None:
         """More text is there."""
@@ -117,14 +118,21 @@ class Hunt:
         if what == "hit":
             if self.pattern is None:
                 return
-            wanted, hint = self.pattern.hits, self.pattern.hint()
+            wanted, hint = cast(Wanted, self.pattern.hits), self.pattern.hint()
         else:
             wanted, hint = KINDS[what], self._text.hint(what)
         passing = self._window.folding.wanted
         both = wanted if passing is None else lambda line: wanted(line) and passing(line)
         search = self._search = self._text.search(both, hint)
         block = max(0, offset) // self._text.block_bytes
-        search.start(offset, forward, block, lambda found: self._answer(search, found, what, forward))
+
+        def done(found: int | None) -> None:
+            self._answer(search, found, what, forward)
+
+        search.start(offset, forward, block, done)
+
+    def _report(self) -> None:
+        self._progress()
 
     def accept(self, search: LineSearch) -> bool:
         """Whether this answer is to the question asked last."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from sgmon.units import duration, plural, rank_list
-from widgets.line import Line, Span, cell, restyle
+from widgets.line import Line, Span, cell, crop, restyle
 from widgets.log_filter import Pattern
 from widgets.log_rows import Row, is_error, is_milestone, is_warning
 from widgets.log_window import Placed
@@ -51,9 +51,9 @@ def paint_row(placed: Placed, brush: Brush, cursor: bool = False) -> Line:
     """The whole row, as wide as the brush."""
     row = placed.row
     if row.kind == "gap":
-        line = rule(gap_words(row), brush.width, "warn")
+        line = crop(rule(gap_words(row), brush.width, "warn"), brush.width)
     elif row.kind in ("noise", "frames"):
-        line = _hidden(row, brush)
+        line = crop(_hidden(row, brush), brush.width)
     else:
         line = _line(placed, brush)
     if cursor:

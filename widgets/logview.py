@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
-from sgmon.model import LogState, Snapshot
+from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list, size
-from widgets.ages import rough
+from widgets import log_keys
 from widgets.line import Line, join_ends
+from widgets.log_facts import LogFacts, LogView
 from widgets.log_hunt import Hunt
 from widgets.log_paint import CLOCKS, RANK_STYLES, Brush, paint_row, rule
 from widgets.log_prompt import Prompt
 from widgets.log_reader import Reader
-from widgets.log_rows import QUIET_S
 from widgets.log_text import LineSearch, LogText
 from widgets.log_window import SUFFIX_CELLS, Window
 from widgets.log_words import HELD_BACK, no_log, write_state
@@ -32,44 +32,13 @@ from widgets.panel import Panel
 __all__ = ["HELD_BACK", "LogPanel", "LogView"]
 
 
-@dataclass(frozen=True)
-class LogView:
-    """What decides the panel's look, apart from where the reader stands."""
-
-    version: int = 0
-    generation: int = 0
-    path: str = ""
-    kind: str = ""
-    change: str = ""
-    note: str = ""
-    size: int = 0
-    total: int = 0
-    exact: bool = True
-    writer_offset: int | None = None
-    expected: tuple[str, ...] = ()
-    first_t: float | None = None
-    last_byte_age_s: int | None = None
-    quiet_s: int = 0
-    rate: float | None = None
-    milestones: frozenset[int] | None = None
-
-
 class LogPanel(Panel[LogView]):
     """Follows at the end only; every move up stops that, and ``G`` resumes it."""
 
     NUMBER = "4"
     TITLE = "log"
     PROBE = "log"
-    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("/", "search"),
-        ("n", "next"),
-        ("r", "rank"),
-        ("e", "error"),
-        ("m", "milestone"),
-        ("l", "wrap"),
-        ("f", "noise"),
-        ("G", "follow"),
-    )
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = log_keys.HINTS
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--rank{n}" for n in range(RANK_STYLES)} | {"line--bad-soft"}
     DEFAULT_CSS = """
     LogPanel {
@@ -84,34 +53,7 @@ class LogPanel(Panel[LogView]):
         .line--rank7 { color: $success; text-style: bold; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "page(-1)", "a page up", show=False, id="log.pageup"),
-        Binding("pagedown", "page(1)", "a page down", show=False, id="log.pagedown"),
-        Binding("g,home", "first", "first line", show=False, id="log.first"),
-        Binding("G,end", "follow", "last line, and follow", show=False, id="log.follow"),
-        Binding("left", "sideways(-16)", "to the left", show=False, id="log.left"),
-        Binding("right", "sideways(16)", "to the right", show=False, id="log.right"),
-        Binding("slash", "search", "search", show=False, id="log.search"),
-        Binding("n", "hit(1)", "next hit", show=False, id="log.next"),
-        Binding("N", "hit(-1)", "hit before", show=False, id="log.previous"),
-        Binding("ampersand", "only_hits", "only lines that hit", show=False, id="log.only"),
-        Binding("exclamation_mark", "inverse", "only lines that do not hit", show=False, id="log.inverse"),
-        Binding("r", "rank(1)", "only the next rank", show=False, id="log.rank"),
-        Binding("R", "rank(-1)", "only the rank before", show=False, id="log.rank_back"),
-        Binding("e", "jump('error', 1)", "next error", show=False, id="log.error"),
-        Binding("E", "jump('error', -1)", "error before", show=False, id="log.error_back"),
-        Binding("w", "jump('warning', 1)", "next warning", show=False, id="log.warning"),
-        Binding("W", "jump('warning', -1)", "warning before", show=False, id="log.warning_back"),
-        Binding("m", "jump('milestone', 1)", "next milestone", show=False, id="log.milestone"),
-        Binding("M", "jump('milestone', -1)", "milestone before", show=False, id="log.milestone_back"),
-        Binding("l", "wrap", "wrap long lines", show=False, id="log.wrap"),
-        Binding("t", "clock", "clock, time since the start, or none", show=False, id="log.clock"),
-        Binding("f", "noise", "known harmless and access lines", show=False, id="log.noise"),
-        Binding("u", "every_line", "fold nothing", show=False, id="log.every"),
-        Binding("enter", "expand", "the whole line", show=False, id="log.expand"),
-        Binding("c", "copy", "copy the line", show=False, id="log.copy"),
-        Binding("escape", "clear", "end search and filter", show=False, id="log.clear"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = log_keys.BINDINGS
 
     class Progress(Message):
         """The filter has seen more of the log."""
@@ -129,6 +71,7 @@ class LogPanel(Panel[LogView]):
     def __init__(self, log_text: LogText, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.log_text = log_text
+        self.facts = LogFacts(log_text)
         self.window = Window(log_text)
         self.reader = Reader(self.window)
         # Both are called in other threads; posting a message is all that may be done there.
@@ -142,55 +85,12 @@ class LogPanel(Panel[LogView]):
         self.brush = Brush()
         self.words = ""  # the last thing to tell, until the next key
         self._generation = -1
-        self._sizes: list[tuple[float, int]] = []
         self._styles: dict[str, Style] = {}
-        self._known: tuple[object, frozenset[int]] = (None, frozenset())
 
     # from the snapshot
 
     def select(self, snapshot: Snapshot) -> LogView:
-        text, log = self.log_text, snapshot.log
-        since = log.last_byte_t
-        age_s = None if since is None else rough(snapshot.t - since)
-        return LogView(
-            version=text.version,
-            generation=text.generation,
-            path=text.path or log.path,
-            kind=text.kind or log.kind,
-            change=text.change,
-            note=text.note or log.note,
-            size=text.size,
-            total=text.total,
-            exact=text.indexed >= text.size,
-            writer_offset=text.writer_offset,
-            expected=expected_ranks(snapshot),
-            first_t=log.first_t,
-            last_byte_age_s=age_s,
-            quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
-            rate=self._rate(snapshot.t, text.size),
-            milestones=self._milestones(log),
-        )
-
-    def _milestones(self, log: LogState) -> frozenset[int] | None:
-        """Line numbers of the milestones; None while the log state does not count the same lines as the index."""
-        total = self.log_text.total
-        if not log.milestones or abs(log.lines - total) > max(2000, total // 20):
-            return None
-        if self._known[0] is not log.milestones:
-            self._known = (log.milestones, frozenset(m.line for m in log.milestones))
-        return self._known[1]
-
-    def _rate(self, t: float, size_bytes: int) -> float | None:
-        """Growth over the last five seconds of the watch."""
-        sizes = self._sizes
-        if not sizes or sizes[-1] != (t, size_bytes):
-            if sizes and size_bytes < sizes[-1][1]:
-                sizes.clear()
-            sizes.append((t, size_bytes))
-        while len(sizes) > 2 and sizes[1][0] <= t - 5:
-            sizes.pop(0)
-        span = t - sizes[0][0]
-        return round((size_bytes - sizes[0][1]) / span, -2) if span >= 1 else None
+        return self.facts.view(snapshot)
 
     def state_of_rows(self) -> object:
         prompt = (self.prompt.open, self.prompt.text)
@@ -517,15 +417,3 @@ class LogPanel(Panel[LogView]):
     def _tell(self, words: str) -> None:
         self.words = words
         self.update_view()
-
-
-def expected_ranks(snapshot: Snapshot) -> tuple[str, ...]:
-    """Ranks that should print: of the schedulers that live, else those that the log has shown."""
-    ranks = {p.rank for p in snapshot.procs.processes if p.role == "scheduler" and p.rank}
-    ranks |= {r.rank for r in snapshot.log.ranks if r.rank}
-    return tuple(sorted(ranks, key=_by_number))
-
-
-def _by_number(rank: str) -> tuple[object, ...]:
-    parts = "".join(c if c.isdigit() else " " for c in rank).split()
-    return (len(parts), *(int(part) for part in parts))
