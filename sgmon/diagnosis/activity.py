@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from sgmon.diagnosis.counters import CPU_WINDOW_S, History, sample
+from sgmon.diagnosis.counters import CPU_WINDOW_S, History
 from sgmon.diagnosis.gpu_history import GpuHistory
 from sgmon.diagnosis.marks import log_marks, process_marks
 from sgmon.model import (
@@ -65,6 +65,11 @@ class ActivityTracker:
             self._processes(reading, event.t, snapshot)
         elif isinstance(reading, GpuReading):
             self._gpu(reading, snapshot, event.t)
+            self._clocks = tuple(
+                self._with_gpu(clock, watched)
+                for clock, watched in zip(self._clocks, self._watched.values(), strict=True)
+            )
+            return self._clocks
         elif isinstance(reading, LogReading):
             self._log(snapshot)
             self._clocks = tuple(
@@ -124,7 +129,7 @@ class ActivityTracker:
             watched.state_since_t = t
             if old.state in ("T", "t"):
                 watched.went_on_t = t  # being stopped is no silence of its own
-        watched.history.add(sample(process, t))
+        watched.history.add(process, t)
         for mark in process_marks(old, process, watched.history, t):
             self._mark(watched, mark)
         watched.process = process
@@ -140,6 +145,19 @@ class ActivityTracker:
                 if self._gpu_of[watched.process.pid] == gpu.index:
                     for mark in marks:
                         self._mark(watched, mark)
+
+    def _with_gpu(self, clock: ActivityClock, watched: _Watched) -> ActivityClock:
+        clock = _with_marks(clock, watched)
+        if self._gpu_of.get(clock.pid) is None:
+            return clock
+        util_min, util_max, power_min, power_max = self._gpu_window(watched.process)
+        return replace(
+            clock,
+            gpu_util_min=util_min,
+            gpu_util_max=util_max,
+            gpu_power_min_w=power_min,
+            gpu_power_max_w=power_max,
+        )
 
     def _gpu_window(self, process: Process) -> tuple[int | None, int | None, float | None, float | None]:
         index = self._gpu_of.get(process.pid)

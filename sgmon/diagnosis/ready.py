@@ -106,7 +106,7 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         )
         rule = "ready-foreign-port"
     elif port.answer == "http" and port.status == 503:
-        if lasted < 3.0 and waited < OPEN_S and before != "ready":
+        if waited < OPEN_S and scene.snapshot.verdict.state == "progressing":  # it may be older than the ready line
             return _soon(scene, "the ready line is printed; waiting for the first /health 200")
         headline = "/health says 503 although the ready line is printed"
         if _skip_bug(scene):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,8 @@ from sgmon.server_args import from_mapping
 from sgmon.target import args as arguments
 from sgmon.target import titles
 
+#: where the servers lived is nobody's business
+NEUTRAL = re.compile(r"/opt/(?:sglang)\b")
 TICKS = 100.0
 KEPT = {"resource_tracker", "launcher", "scheduler", "importing", "detokenizer", "dp_controller"}
 CALLS = {0: "read", 1: "write", 7: "poll", 35: "nanosleep", 42: "connect", 45: "recvfrom", 61: "wait4"}
@@ -47,7 +50,7 @@ def lines(path: Path) -> Iterator[dict]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt") as file:
         for line in file:
-            yield json.loads(line)
+            yield json.loads(NEUTRAL.sub("/srv/sglang", line))
 
 
 class Run:
@@ -284,7 +287,8 @@ class Run:
     def _whole_line(self, cut: str) -> str:
         """The raw records cut long lines; the log itself has them whole."""
         with open(self.source / "server.log", encoding="utf-8", errors="replace") as file:
-            return next((x.rstrip("\n") for x in file if x.startswith(cut[:60]) and "server_args=" in x), cut)
+            whole = next((x.rstrip("\n") for x in file if x.startswith(cut[:60]) and "server_args=" in x), cut)
+        return NEUTRAL.sub("/srv/sglang", whole)
 
     def _log_reading(self, offset: int, text: str) -> LogReading:
         size = offset + len(text.encode())

@@ -222,3 +222,15 @@ def test_first_look_claims_nothing() -> None:
     world.run(1)
     assert world.verdict.rule == "first-look"
     assert world.verdict.confidence <= 0.4
+
+
+def test_503_of_the_warm_up_may_be_older_than_the_ready_line() -> None:
+    world = World(1).to("warmup")
+    world[0].compute()
+    world.answers(503)
+    world.run(20)
+    world.log("The server is fired up and ready to roll!")
+    world.run(4)
+    world.answers(200)
+    world.run(3)
+    assert world.states() == ["progressing", "ready"]
