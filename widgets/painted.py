@@ -57,6 +57,7 @@ class Painted(Widget):
         self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         self._strip_width = 0
+        self._named: dict[str, Style] = {}
 
     @property
     def lines(self) -> list[Line]:
@@ -102,16 +103,18 @@ class Painted(Widget):
         return strip
 
     def _make_strip(self, line: Line, width: int) -> Strip:
-        base = self.rich_style
-        segments = [Segment(text, base + self.named_style(style)) for text, style in line if text]
-        return Strip(segments).adjust_cell_length(width, base)
+        segments = [Segment(text, self.named_style(style)) for text, style in line if text]
+        return Strip(segments).adjust_cell_length(width, self.named_style(""))
 
     def named_style(self, name: str) -> Style:
         """The colours of a style name ("bad", "bad+cursor") in the theme in use."""
-        style = Style.null()
-        for part in name.split("+"):
-            if part:
-                style += self._component_style(part)
+        style = self._named.get(name)
+        if style is None:
+            style = self.rich_style
+            for part in name.split("+"):
+                if part:
+                    style += self._component_style(part)
+            self._named[name] = style
         return style
 
     def _component_style(self, name: str) -> Style:
@@ -127,6 +130,7 @@ class Painted(Widget):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
+        self._named.clear()
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
