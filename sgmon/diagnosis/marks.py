@@ -71,9 +71,18 @@ def _cpu(history: History, t: float) -> Iterator[Mark]:
         step, share = history.last_step(name), history.rate(name, CPU_WINDOW_S)
         if step is None or share is None:
             continue
+        if name == "demand_s" and not _wants_it(history):
+            return
         if step[0] / step[1] * 100 >= floor and share * 100 >= floor:
             yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100)
             return
+
+
+def _wants_it(history: History) -> bool:
+    """A starved worker's main thread is runnable at most looks. A sleeper of many threads only queues, briefly and
+    often: on a machine at six times its cores that alone summed up to 84 % of a core."""
+    runnable = history.share_of_state("R")
+    return runnable is not None and runnable >= 0.5
 
 
 def _children(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:

@@ -33,7 +33,9 @@ def _is_starved(view: RankView) -> bool:
     clock = view.clock
     if clock is None or clock.demand_percent is None or clock.cpu_percent is None:
         return False
-    return clock.demand_percent > 50 and clock.cpu_percent < 0.2 * clock.demand_percent
+    queued = view.cpu_mark is not None and view.cpu_mark.text.startswith("wants")
+    low = clock.cpu_percent < 0.2 * clock.demand_percent
+    return clock.demand_percent > 50 and low and (queued or view.process.state == "R")
 
 
 def _alone(scene: Scene, movers: list[RankView]) -> str:

@@ -24,10 +24,10 @@ def storage(scene: Scene) -> Verdict | None:
     """A rank asleep on a page for longer than the slowest disk looks dead, whether others move or not."""
     limit = quiet.disk_quantum_s(scene.snapshot.procs.read_ahead_bytes)
     suspect_s = max(limit / 2, min(scene.limits().suspect_s, limit))
-    stuck = [v for v in scene.ranks if v.wait.kind == "storage" and v.quiet_s >= suspect_s]
+    stuck = [v for v in scene.ranks if v.wait.kind == "storage" and _asleep_s(v) >= suspect_s]
     if not stuck:
         return None
-    longest = max(v.quiet_s for v in stuck)
+    longest = max(_asleep_s(v) for v in stuck)
     if longest < limit and any(v.moves for v in scene.ranks):
         return None
     first = max(stuck, key=lambda v: v.quiet_s)
@@ -51,6 +51,12 @@ def storage(scene: Scene) -> Verdict | None:
             NextStep("Read where the kernel holds it (as root)", f"cat /proc/{first.pid}/stack"),
         ),
     )
+
+
+def _asleep_s(view: RankView) -> float:
+    """For how long it has been asleep on storage: quiet, and in that state at every look."""
+    since_t = view.clock.state_since_t if view.clock is not None else None
+    return min(view.quiet_s, view.t - since_t) if since_t is not None else view.quiet_s
 
 
 def stale_lock(scene: Scene) -> Verdict | None:

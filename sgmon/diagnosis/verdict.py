@@ -19,6 +19,17 @@ from sgmon.model import Evidence, NextStep, Snapshot, Verdict
 
 Rule = Callable[[Scene], Verdict | None]
 
+
+def still_spinning(scene: Scene) -> Verdict | None:
+    """It was found to spin, nothing but CPU time has moved since, and the GPU was not seen often enough of late
+    to say so again (readings were missed): then it still spins."""
+    old = scene.snapshot.verdict
+    if old.state not in ("suspect", "stalled") or not any(e.signal == "gpu" for e in old.evidence):
+        return None
+    unseen = any(v.clock is None or v.clock.gpu_util_min is None for v in scene.ranks)
+    return old if unseen and scene.strong_life_t <= old.since_t + 1.0 else None
+
+
 #: the order is the procedure: what is certain first, what needs time last
 RULES: tuple[Rule, ...] = (
     shut_down,
@@ -30,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     weights_from_outside,
     foreign_build_lock,
     other_node,
+    still_spinning,
     storage,
     stale_lock,
     still,
@@ -77,6 +89,8 @@ def _no_server(snapshot: Snapshot) -> Verdict:
 
 def _first_look(scene: Scene) -> bool:
     """No counter has been seen twice yet: nothing can be said about movement."""
+    if scene.t - (scene.snapshot.server_seen_t or 0.0) > 5.0:
+        return False
     clocks = [v.clock for v in scene.ranks if v.clock is not None]
     return all(c.demand_percent is None and c.first_t is not None and scene.t - c.first_t < 3.0 for c in clocks)
 
@@ -116,6 +130,8 @@ def _settle(snapshot: Snapshot, found: Verdict) -> Verdict:
         return replace(found, since_t=old.since_t if old.since_t else found.since_t or snapshot.t)
     if found.state == old.state:
         return replace(found, since_t=found.since_t or old.since_t or snapshot.t)
+    if (old.state, found.state) == ("stalled", "suspect") and found.since_t <= old.since_t + 1.0:
+        return old  # nothing has moved since: a hole in the readings is no doubt
     fresh = replace(found, since_t=found.since_t or snapshot.t)
     if found.state in _AT_ONCE or not old.rule or old.state == "waiting":
         return fresh

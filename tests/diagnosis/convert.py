@@ -30,6 +30,7 @@ from sgmon.model import (
     Process,
     ProcsReading,
     Server,
+    ServerArgs,
     ServerReading,
     Shards,
 )
@@ -417,6 +418,63 @@ def _gpus(raw: list[dict]) -> GpuReading:
     return GpuReading(gpus, driver="580.159.04", source="NVML")
 
 
+def convert_nccl(source: Path, target: Path) -> int:
+    """The NCCL hang on two GPUs (``nccl_hang.jsonl.gz``): two titled processes, no server around them. A launcher
+    and one log line that sets the phase are made up."""
+    recorder = Recorder(target, 1795960000.0, note="real NCCL hang on two H200s; launcher and log line made up")
+    args = ServerArgs(tp=2, model_path="/models/m")
+    server = Server(
+        500, 1, args=args, args_source="command line", version="0.5.17", log_path="/var/log/sglang/server.log"
+    )
+    text = "".join(
+        f"[2026-11-29 17:00:00 {r}] Capture cuda graph begin. avail mem=20.00 GB\n" for r in ("TP0", "TP1")
+    )
+    events = [
+        Event(0.0, "server", ServerReading(server)),
+        Event(0.1, "log", LogReading(server.log_path, "8:1", 0, text, len(text))),
+    ]
+    for row in lines(source):
+        if row["kind"] != "sample":
+            continue
+        t = round(row["at"], 2)
+        launcher = Process(500, 1, 1, "launcher", state="S", threads=4, cpu_s=9.0, wchan="poll_schedule_timeout")
+        ranks = [
+            Process(
+                pid=p["pid"],
+                ppid=500,
+                start_ticks=p["pid"],
+                role="scheduler",
+                rank=f"TP{i}",
+                title=f"sglang::scheduler_TP{i}",
+                state=p["st"],
+                threads=60,
+                cpu_s=p["ticks"] / TICKS,
+                wchan=p["wchan"],
+                call=_call(p["syscall"]),
+            )
+            for i, p in enumerate(row["proc"])
+        ]
+        gpus = tuple(
+            Gpu(
+                i,
+                "NVIDIA H200",
+                used_bytes=round(g["used_gib"] * 2**30),
+                util_percent=g["util"],
+                power_w=float(g["w"]),
+                sm_clock_mhz=g["sm"],
+                processes=(GpuProcess(ranks[i].pid),) if g["used_gib"] > 0.7 else (),
+                ranks=(f"TP{i}",),
+            )
+            for i, g in enumerate(row["gpu"])
+        )
+        events.append(Event(t, "procs", ProcsReading((launcher, *ranks), uid=0)))
+        events.append(Event(t + 0.01, "gpu", GpuReading(gpus, source="NVML")))
+    for event in events:
+        recorder.write(event)
+    recorder.close()
+    return len(events)
+
+
 def convert(source: Path, target: Path, step: float) -> int:
     run = Run(source, step)
     recorder = Recorder(target, run.epoch or 0.0, note=f"real start {source.name}")
@@ -433,7 +491,10 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("--step", type=float, default=1.0)
     given = parser.parse_args()
-    print(convert(given.source, given.target, given.step), "events")
+    if given.source.is_file():
+        print(convert_nccl(given.source, given.target), "events")
+    else:
+        print(convert(given.source, given.target, given.step), "events")
 
 
 if __name__ == "__main__":

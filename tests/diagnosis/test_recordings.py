@@ -127,3 +127,23 @@ def test_headlines_and_evidence_are_short_and_named(path) -> None:  # type: igno
         assert len(verdict.evidence) <= 5
         assert all(e.signal and e.text for e in verdict.evidence)
         assert 0 <= verdict.confidence <= 1
+
+
+def test_real_nccl_hang_on_two_gpus() -> None:
+    """TP1 late from 12.4 s, both at work at 48-57 s, TP1 stopped, behind after it went on, then crossed collectives."""
+    changes, _ = played("gpu-nccl-hang")
+    suspect, stalled = first(changes, "suspect"), first(changes, "stalled")
+    assert suspect is not None and suspect.t - 12.4 <= 17
+    assert stalled is not None and stalled.t - 12.4 <= 32
+    assert stalled.verdict.odd_ranks == ("TP1",)
+    assert [c.verdict.state for c in changes if 44 < c.t < 113] == ["progressing", "stopped"]
+    assert changes[-1].verdict.headline.startswith("all 2 ranks spin in a collective")
+    assert states(changes)[1:] == [
+        "suspect",
+        "stalled",
+        "progressing",
+        "stopped",
+        "stalled",
+        "progressing",
+        "stalled",
+    ]
