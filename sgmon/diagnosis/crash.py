@@ -81,7 +81,7 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
     if launcher_died and error is None and _ended_well(scene, dead):
         return Verdict(
             "waiting",
-            "the server has ended with exit status 0",
+            f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == 'launcher'))}",
             confidence=0.9,
             rule="ended",
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
@@ -204,7 +204,8 @@ def _who(clock: ActivityClock) -> str:
 
 def _ended_well(scene: Scene, dead: list[ActivityClock]) -> bool:
     launcher = next(c for c in dead if c.role == "launcher")
-    return launcher.exit_code == 0 or (scene.was_ready and launcher.exit_signal == 15)
+    asked = launcher.exit_signal in (2, 15) or launcher.exit_code in (130, 143)  # Ctrl-C, SIGTERM
+    return launcher.exit_code == 0 or (scene.was_ready and asked)
 
 
 def _sigkill_fact(scene: Scene, first: ActivityClock) -> Evidence:

@@ -150,7 +150,9 @@ def _headline(scene: Scene, line: Line | None) -> str:
         return f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective {stage}: no data moves, {lasted} now"
     if len(scene.ranks) == 1:
         only = scene.ranks[0]
-        return f"{only.name} has stood still {stage} for {lasted}: it {only.doing()}"
+        works = only.stack is not None and only.stack.kind == "work"
+        what = f"stands in {only.stack.frame}" if works and only.stack is not None else only.doing()
+        return f"{only.name} has stood still {stage} for {lasted}: it {what}"
     return f"nothing has moved {stage} for {lasted}, on any of {plural(len(scene.ranks), 'rank')}"
 
 
@@ -174,16 +176,23 @@ def _evidence(scene: Scene, line: Line | None) -> tuple[Evidence, ...]:
     if line is not None:
         first = line.culprits[0]
         found.append(quiet_fact(first))
-        if first.stack is not None:
-            found.append(Evidence("stack", f"{first.name} stands in {first.stack.frame}", first.rank, first.pid))
+        stack = _stack_fact(first)
+        found += [stack] if stack is not None else []
         found += [wait_fact(v) if v.wait.text else quiet_fact(v) for v in line.waiters[:1]]
         found.append(Evidence(line.signal, f"{names(line.culprits)}: {line.why}"))
     else:
         found += [quiet_fact(v) for v in scene.ranks[:2]]
-        found += [wait_fact(v) for v in scene.ranks[:1] if v.wait.text]
+        found += [_stack_fact(v) or wait_fact(v) for v in scene.ranks[:1] if v.wait.text or v.stack is not None]
     found.append(log_fact(scene))
     extra = [e for e in (clock_fact(scene), foreign_holder(scene)) if e is not None]
     return (*found[: 5 - min(1, len(extra))], *extra[:1])
+
+
+def _stack_fact(view: RankView) -> Evidence | None:
+    if view.stack is None:
+        return None
+    same = "" if view.stack.moving else ", the same at every look"
+    return Evidence("stack", f"{view.name} stands in {view.stack.frame}{same}", view.rank, view.pid)
 
 
 def _confidence(scene: Scene, line: Line | None, stalled: bool) -> float:
