@@ -34,7 +34,7 @@ from sgmon.model import (
     ServerReading,
     Shards,
 )
-from sgmon.record import Recorder
+from sgmon.recorder import Recorder
 from sgmon.server_args import from_mapping
 from sgmon.target import args as arguments
 from sgmon.target import titles
