@@ -1,14 +1,14 @@
-"""The recording: one JSON object a line, gzipped, flushed each second.
+"""The recording: one JSON object a line, gzipped. A versioned header first, then events.
 
-A versioned header first, then events. A reading equal to the last of its kind is written as "same".
-Unknown kinds and fields are skipped on load, missing ones take their defaults, so that old and new
-files both open. A torn last line (the recorder was killed) is no error.
+A reading equal to the last of its kind is written as "same". Unknown kinds and fields are skipped on load, missing
+ones take their defaults, so that old and new files both open. A torn last line (the recorder was killed) is no
+error. ``sgmon.recorder`` writes them.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from sgmon import __version__
 from sgmon.model import KINDS, Event, Reading
 
 FORMAT = 1
-FLUSH_S = 1.0
+_TIME = re.compile(rb'\{"t":([0-9.]+),')
 
 
 class RecordingError(Exception):
@@ -84,36 +84,14 @@ class Decoder:
         return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took)
 
 
-class Recorder:
-    """Writes events to a file. ``write`` flushes when a second of event time has passed."""
-
-    def __init__(self, path: Path, epoch: float, *, host: str = "", note: str = "") -> None:
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._raw: io.BufferedWriter = open(path, "wb")
-        packed = path.suffix == ".gz"
-        self._file: gzip.GzipFile | io.BufferedWriter = (
-            gzip.GzipFile(fileobj=self._raw, mode="wb", compresslevel=5, filename="") if packed else self._raw
-        )
-        self._encoder = Encoder()
-        self._flushed_t = 0.0
-        self._file.write(msgspec.json.encode(Header(epoch=epoch, host=host, note=note)) + b"\n")
-
-    def write(self, event: Event) -> None:
-        line = self._encoder.encode(event)
-        if line is not None:
-            self._file.write(line + b"\n")
-        if event.t - self._flushed_t >= FLUSH_S:
-            self._flushed_t = event.t
-            self.flush()
-
-    def flush(self) -> None:
-        self._file.flush()
-        self._raw.flush()
-
-    def close(self) -> None:
-        self._file.close()
-        self._raw.close()
+def length_s(path: Path) -> float:
+    """The time of the last event, without building any reading."""
+    last = 0.0
+    for line in _lines(path):
+        match = _TIME.match(line)
+        if match:
+            last = max(last, float(match[1]))
+    return last
 
 
 def read_header(path: Path) -> Header:

@@ -1,4 +1,4 @@
-"""Where events come from: live probes, or a recording. Both are iterators of ``Event``."""
+"""Where events come from: live probes here, a recording in ``sgmon.replay``. Both are iterators of ``Event``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
-from sgmon import record
 from sgmon.model import Event, Process, ProcsReading, ServerReading
 from sgmon.probes.base import Clock, Probe, ProbeThread, Watched
 from sgmon.probes.ras import RasProbe
@@ -152,6 +150,7 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
     from sgmon.probes.procs import ProcsProbe
     from sgmon.probes.pyspy import StackProbe
     from sgmon.probes.server import ServerProbe
+    from sgmon.probes.start import StartProbe
 
     probes: list[Probe] = [
         ServerProbe(watched),
@@ -160,66 +159,11 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
         PortProbe(watched),
         StackProbe(watched, lambda: source.processes),
         RasProbe(watched),
+        StartProbe(watched),
     ]
     if watched.settings.gpu:
         probes.append(GpuProbe(watched))
     return probes
-
-
-class ReplaySource:
-    """A recording played back: the same events by the same path, with ticks made anew.
-
-    speed 0 plays as fast as it can be read. ``pause``, ``faster``, ``seek`` act from another thread.
-    """
-
-    def __init__(self, path: Path, speed: float = 1.0) -> None:
-        header, events = record.read(path)
-        self.epoch = header.epoch
-        self.replay = path.name
-        self.speed = speed
-        self.paused = threading.Event()
-        self._events = events
-        self._stop = threading.Event()
-        self._skip_to_t = -1.0
-
-    def __iter__(self) -> Iterator[Event]:
-        ticked = 0.0
-        previous_t = 0.0
-        for event in self._events:
-            while event.t - ticked >= TICK_S:
-                ticked += TICK_S
-                yield Event(ticked, "tick")
-                if not self._wait(TICK_S, ticked):
-                    return
-            if event.t > previous_t and not self._wait(0.0, event.t):
-                return
-            previous_t = max(previous_t, event.t)
-            yield event
-        yield Event(previous_t, "tick")
-
-    def stop(self) -> None:
-        self._stop.set()
-        self.paused.clear()
-
-    def seek(self, t: float) -> None:
-        """Play without waiting up to ``t`` (forward only)."""
-        self._skip_to_t = t
-
-    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
-        """A recording cannot be asked."""
-
-    def request_ras(self) -> None:
-        """A recording cannot be asked."""
-
-    def choose(self, pid: int) -> None:
-        """A recording holds one server."""
-
-    def _wait(self, seconds: float, t: float) -> bool:
-        while self.paused.is_set() and not self._stop.is_set():
-            self._stop.wait(0.1)
-        if self.speed > 0 and t > self._skip_to_t and seconds > 0:
-            self._stop.wait(seconds / self.speed)
-        return not self._stop.is_set()
 
 
 def now() -> float:

@@ -10,6 +10,7 @@ from sgmon.diagnosis.verdict import diagnose
 from sgmon.gpu_ranks import assign
 from sgmon.log.fold import LogFold
 from sgmon.model import (
+    Baseline,
     Event,
     GpuReading,
     LogReading,
@@ -25,6 +26,7 @@ from sgmon.model import (
     Snapshot,
     StackDump,
     StacksReading,
+    StartReading,
     VerdictChange,
 )
 from sgmon.stacks.causes import Cause, Facts, match
@@ -67,12 +69,24 @@ class Store:
             new = replace(new, ras=reading)
         elif isinstance(reading, StacksReading):
             new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
+        elif isinstance(reading, StartReading):
+            new = replace(new, start=reading)
+        elif isinstance(reading, Baseline):
+            new = _with_baseline(new, reading)
         new = replace(new, probes=_probe_status(new.probes, event))
         new = replace(new, clocks=self._activity.observe(event, new))
         if event.kind in _JUDGED:
             new = _judge(self._with_causes(new))
         self.snapshot = new
         return new
+
+    def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
+        """What the engine knows beside the events: files it has written, where a replay is."""
+        if saved is not None:
+            self.snapshot = replace(self.snapshot, saved=saved)
+        if replay is not None:
+            self.snapshot = replace(self.snapshot, replay=replay)
+        return self.snapshot
 
     def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
         new = replace(new, candidates=reading.candidates, looked_for=reading.looked_for)
@@ -97,6 +111,7 @@ class Store:
                 verdicts=new.verdicts,
                 replay=new.replay,
                 dropped=new.dropped,
+                saved=new.saved,
             )
         return replace(new, server=server, server_seen_t=new.t)
 
@@ -153,6 +168,13 @@ def _with_series(new: Snapshot, t: float) -> Snapshot:
             point = (round(t, 2), None if value is None else float(value))
             series[name] = Series(name, (*points[-SERIES_POINTS + 1 :], point))
     return replace(new, series=tuple(series.values()))
+
+
+def _with_baseline(new: Snapshot, reading: Baseline) -> Snapshot:
+    """A baseline of no start is none: then there is no number anywhere."""
+    if not reading.count:
+        return replace(new, baseline=None, usual_s=())
+    return replace(new, baseline=reading, usual_s=tuple((one.phase, one.p90_s) for one in reading.phases))
 
 
 def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:

@@ -66,7 +66,7 @@ def watch_run(args: argparse.Namespace) -> int:
 
 def watch_replay(args: argparse.Namespace) -> int:
     from sgmon.record import RecordingError
-    from sgmon.source import ReplaySource
+    from sgmon.replay import ReplaySource
 
     try:
         source = ReplaySource(Path(args.file), speed=args.speed)

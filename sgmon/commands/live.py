@@ -6,7 +6,9 @@ import sys
 
 from sgmon.commands.cause_book import read_book
 from sgmon.engine import Engine
-from sgmon.record import Recorder
+from sgmon.history import History
+from sgmon.keeper import Keeper
+from sgmon.recorder import Recorder
 from sgmon.settings import Settings
 from sgmon.source import LiveSource
 
@@ -17,14 +19,20 @@ def live_engine(
     source: LiveSource | None = None,
     recorder: Recorder | None = None,
     auto_evidence: bool | None = None,
+    remember: bool = True,
 ) -> Engine:
-    """An engine over the live probes, not started yet. A mistake in the user's cause book is said once."""
+    """An engine over the live probes, not started yet. A mistake in the user's cause book is said once.
+
+    remember False: a single look, which keeps no flight and adds nothing to the history.
+    """
     book, mistake = read_book()
     if mistake:
         print(f"sgmon: {mistake}", file=sys.stderr)
+    source = source or LiveSource(settings)
     return Engine(
-        source or LiveSource(settings),
+        source,
         recorder=recorder,
+        keeper=Keeper(source.epoch, History()) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
         book=book,
     )

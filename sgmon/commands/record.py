@@ -13,7 +13,7 @@ from sgmon.commands import FAILED, exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.model import Snapshot
-from sgmon.record import Recorder
+from sgmon.recorder import Recorder
 from sgmon.source import LiveSource
 
 HELP = "record everything, without a screen"

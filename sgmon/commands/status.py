@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    snapshot = look(live_engine(settings, auto_evidence=False), watch_s)
+    snapshot = look(live_engine(settings, auto_evidence=False, remember=False), watch_s)
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
     else:

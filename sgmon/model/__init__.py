@@ -5,6 +5,7 @@ Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch
 clock at 0); sizes are bytes; durations are seconds.
 """
 
+from sgmon.model.baseline import Baseline, Usual, UsualPhase
 from sgmon.model.gpu import Gpu, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.log import (
     Bar,
@@ -40,6 +41,7 @@ from sgmon.model.snapshot import (
     Snapshot,
 )
 from sgmon.model.stacks import CauseHit, Frame, StackClass, StackDump, StacksReading, Thread
+from sgmon.model.start import StartReading
 from sgmon.model.verdict import (
     STATES,
     Evidence,
@@ -54,6 +56,7 @@ __all__ = [
     "STATES",
     "ActivityClock",
     "Bar",
+    "Baseline",
     "BlockedCall",
     "Candidate",
     "CauseHit",
@@ -95,8 +98,11 @@ __all__ = [
     "StackClass",
     "StackDump",
     "StacksReading",
+    "StartReading",
     "TcpPeer",
     "Thread",
+    "Usual",
+    "UsualPhase",
     "Verdict",
     "VerdictChange",
 ]

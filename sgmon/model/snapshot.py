@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
+from sgmon.model.baseline import Baseline
 from sgmon.model.gpu import GpuReading
 from sgmon.model.log import LogReading, LogState
 from sgmon.model.port import PortReading
@@ -12,6 +13,7 @@ from sgmon.model.procs import ProcsReading
 from sgmon.model.ras import RasReading
 from sgmon.model.server import Candidate, Server, ServerReading
 from sgmon.model.stacks import CauseHit, StackDump, StacksReading
+from sgmon.model.start import StartReading
 from sgmon.model.verdict import Verdict, VerdictChange
 
 
@@ -34,6 +36,8 @@ Reading = Union[
     StacksReading,
     RasReading,
     ProbeReading,
+    StartReading,
+    Baseline,
 ]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
@@ -46,6 +50,8 @@ KINDS: dict[str, type] = {
     "stacks": StacksReading,
     "ras": RasReading,
     "probe": ProbeReading,
+    "start": StartReading,
+    "baseline": Baseline,
 }
 
 
@@ -152,4 +158,7 @@ class Snapshot:
     verdicts: tuple[VerdictChange, ...] = ()
     replay: str = ""  # "" when live, else what is replayed and where
     dropped: int = 0
+    start: StartReading | None = None
+    baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
+    saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none

@@ -40,14 +40,14 @@ class ModelFiles:
 
     def _look(self) -> None:
         inside = inner.of(self._root, self._server.pid)
-        for folder in _folders(inside, self._server):
+        for folder in model_folders(inside, self._server):
             sizes = _sizes(inside, folder)
             if sizes:
                 self.folder, self.shards, self.total_bytes = folder, len(sizes), sum(sizes)
                 return
 
 
-def _folders(inside: Inside, server: Server) -> list[str]:
+def model_folders(inside: Inside, server: Server) -> list[str]:
     """The model path itself, else its snapshot in the Hugging Face cache (hub/models--ORG--NAME/snapshots)."""
     path = server.args.model_path
     if not path:

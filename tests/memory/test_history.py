@@ -49,15 +49,15 @@ def test_a_wider_key_is_used_and_named(tmp_path: Path) -> None:
     assert history.baseline(replace(KEY, model="other")) is None
 
 
-def _add(path: str) -> None:
+def _add(path: str, pid: int) -> None:
     for number in range(20):
-        History(Path(path)).add(_run(float(number), 600.0))
+        History(Path(path)).add(replace(_run(float(number), 600.0), pid=pid))
 
 
 def test_two_monitors_write_at_once(tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite"
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_add, args=(str(path),)) for _ in range(2)]
+    writers = [context.Process(target=_add, args=(str(path), pid)) for pid in range(2)]
     for writer in writers:
         writer.start()
     for writer in writers:

@@ -21,6 +21,7 @@ from sgmon.model import (
     Server,
     ServerReading,
 )
+from sgmon.recorder import Recorder
 
 EVENTS = [
     Event(0.1, "server", ServerReading(server=Server(pid=7, start_ticks=99, argv=("python", "-m"))), 0.01),
@@ -49,7 +50,7 @@ EVENTS = [
 
 
 def _written(path: Path) -> Path:
-    recorder = record.Recorder(path, epoch=1000.0, host="h")
+    recorder = Recorder(path, epoch=1000.0, host="h")
     for event in [Event(0.0, "tick"), *EVENTS]:
         recorder.write(event)
     recorder.close()
@@ -71,7 +72,7 @@ def test_an_equal_reading_is_written_once(tmp_path: Path) -> None:
 
 def test_a_killed_recorder_loses_nothing_that_was_flushed(tmp_path: Path) -> None:
     whole = _written(tmp_path / "a.jsonl.gz")
-    recorder = record.Recorder(tmp_path / "b.jsonl.gz", epoch=1000.0)
+    recorder = Recorder(tmp_path / "b.jsonl.gz", epoch=1000.0)
     for event in EVENTS:
         recorder.write(event)
     recorder.flush()  # no close: no gzip trailer

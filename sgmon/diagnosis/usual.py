@@ -1,0 +1,90 @@
+"""What is usual at this point of a start, from finished starts on this machine. Pure.
+
+``words``: for the evidence and the progress line. ``eta_s``: seconds until ready, None while there is no number.
+"""
+
+from __future__ import annotations
+
+from sgmon.model import Milestone, Snapshot, Usual
+from sgmon.units import duration, plural
+
+#: an estimate that is over by this much is no longer worth saying
+_LATE = 1.5
+
+
+def began_t(snapshot: Snapshot) -> float | None:
+    """When the server's process began, in watch seconds (negative: before the watch)."""
+    server = snapshot.server
+    if server is None:
+        return None
+    if server.started_epoch is not None:
+        return server.started_epoch - snapshot.epoch
+    return snapshot.server_seen_t
+
+
+def eta_s(snapshot: Snapshot) -> float | None:
+    """Seconds until ready, from how far the start is and what usually remains from there."""
+    base, began = snapshot.baseline, began_t(snapshot)
+    if base is None or base.ready_median_s is None or began is None or snapshot.verdict.state == "ready":
+        return None
+    passed = _last_passed(snapshot)
+    if passed is None:
+        remains = base.ready_median_s - (snapshot.t - began)
+    else:
+        usual, milestone = passed
+        remains = base.ready_median_s - usual.median_s - (snapshot.t - _passed_t(snapshot, milestone, began))
+    return remains if remains > 0 else None
+
+
+def next_usual(snapshot: Snapshot) -> Usual | None:
+    """The milestone that usually comes next, after the furthest that was passed."""
+    base = snapshot.baseline
+    if base is None:
+        return None
+    seen = {milestone.name for milestone in snapshot.log.milestones}
+    passed = _last_passed(snapshot)
+    after_s = passed[0].median_s if passed is not None else -1.0
+    return next((one for one in base.milestones if one.name not in seen and one.median_s >= after_s), None)
+
+
+def words(snapshot: Snapshot) -> str:
+    """ "kv_alloc is usually line 233 after 8m30s; this log is at line 217 after 10m00s (10 starts: same model)"."""
+    base, began, coming = snapshot.baseline, began_t(snapshot), next_usual(snapshot)
+    if base is None or began is None or coming is None:
+        return ""
+    here = f"this log is at line {snapshot.log.lines} after {duration(snapshot.t - began)}"
+    source = f"{plural(base.count, 'start')}: {base.like}"
+    return f"{coming.name} is usually line {coming.line} after {duration(coming.median_s)}; {here} ({source})"
+
+
+def is_late(snapshot: Snapshot) -> bool:
+    """Whether the next milestone is overdue beyond what nine of ten starts took."""
+    base, began, coming = snapshot.baseline, began_t(snapshot), next_usual(snapshot)
+    if base is None or began is None or coming is None:
+        return False
+    took = snapshot.t - began
+    return took > max(_LATE * coming.median_s, coming.p90_s + 30.0)
+
+
+def quiet_s(snapshot: Snapshot) -> float | None:
+    """How long nine of ten starts were without any sign of life, at most; None: no number."""
+    return snapshot.baseline.longest_quiet_s if snapshot.baseline is not None else None
+
+
+def _passed_t(snapshot: Snapshot, milestone: Milestone, began: float) -> float:
+    """When it was passed: by the log's clock where that is believable (a watch may begin late), else when seen."""
+    seen_t = milestone.seen_t if milestone.seen_t is not None else snapshot.t
+    dated = None if milestone.t is None else milestone.t - snapshot.epoch
+    return dated if dated is not None and began - 1.0 <= dated <= seen_t else seen_t
+
+
+def _last_passed(snapshot: Snapshot) -> tuple[Usual, Milestone] | None:
+    """The furthest milestone of the baseline that this start has passed."""
+    base = snapshot.baseline
+    assert base is not None
+    known = {one.name: one for one in base.milestones}
+    first: dict[str, Milestone] = {}
+    for milestone in snapshot.log.milestones:
+        first.setdefault(milestone.name, milestone)
+    passed = [(known[name], milestone) for name, milestone in first.items() if name in known]
+    return max(passed, key=lambda pair: (pair[0].median_s, pair[0].line), default=None)

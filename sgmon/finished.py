@@ -1,0 +1,50 @@
+"""A finished start, as facts: what the history keeps, and what two starts are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", ""."""
+
+    model: str
+    version: str = ""
+    parallel: str = ""
+    gpu: str = ""
+    host: str = ""
+    mount: str = ""
+    caches: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One milestone of a start: seconds since the server began, and its line in the log."""
+
+    name: str
+    at_s: float
+    line: int
+    rank: str = ""
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line)."""
+
+    key: RunKey
+    started: float
+    outcome: str
+    duration_s: float | None
+    lines: int
+    pid: int = 0
+    quiet_s: float | None = None
+    milestones: tuple[Passed, ...] = ()
+    gaps: tuple[tuple[float, int], ...] = ()
+    args: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    own: tuple[tuple[str, float], ...] = ()
+    headline: str = ""
+    log: str = ""
+    id: int | None = None

@@ -1,0 +1,44 @@
+"""What is usual for a start like this one, from finished starts on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """One milestone of ``count`` starts: seconds since the server began (median, p90) and its line in the log."""
+
+    name: str
+    median_s: float
+    p90_s: float
+    line: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsualPhase:
+    """How long one phase lasts, first milestone to the next phase's first."""
+
+    phase: str
+    median_s: float
+    p90_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
+
+    longest_gap_s: the longest silence of the log that nine of ten starts stay under; longest_quiet_s: the same for
+    the time without any sign of life of a rank.
+    """
+
+    like: str = ""
+    count: int = 0
+    ready_median_s: float | None = None
+    ready_p90_s: float | None = None
+    longest_gap_s: float | None = None
+    longest_quiet_s: float | None = None
+    lines: int | None = None
+    milestones: tuple[Usual, ...] = ()
+    phases: tuple[UsualPhase, ...] = ()
