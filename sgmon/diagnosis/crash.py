@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sgmon.diagnosis.cause_words import error_words
 from sgmon.diagnosis.phase import during
+from sgmon.diagnosis.ready import port_holder
 from sgmon.diagnosis.scene import Scene
 from sgmon.log import catalogue
 from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
@@ -61,7 +62,7 @@ def crashed(scene: Scene) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
     dead = sorted(
         (c for c in scene.snapshot.clocks if c.gone_t is not None),
-        key=lambda c: (c.gone_t or 0.0, not _violent(c), c.role == "launcher", c.pid),
+        key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == "launcher", c.pid),
     )
     error = scene.snapshot.log.error
     if error is not None and _ended_by_request(error):
@@ -104,11 +105,16 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
         evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
         if error is None:
             headline = f"{who} was killed by the kernel's OOM killer {stage}"
+    elif _led(first):
+        evidence.append(Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill"))
     elif first.exit_signal == 9:
         evidence.append(_sigkill_fact(scene, first))
     others = [c for c in dead if c is not first]
     if others:
         evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(c) for c in others[:4])}"))
+    launcher = next((c for c in others if c.role == "launcher" and c.exit_signal == 9), None)
+    if launcher is not None:
+        evidence.append(_sigkill_fact(scene, launcher))
     if launcher_died and scene.ranks:
         left = ", ".join(f"{v.name} (pid {v.pid})" for v in scene.ranks[:4])
         evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
@@ -147,7 +153,10 @@ def _from_log(scene: Scene, error: LogError) -> Verdict:
     alive = [f"{v.name} (pid {v.pid})" for v in scene.ranks][:4]
     evidence = [_error_fact(error)]
     if alive:
-        evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}; they end soon or hang on"))
+        evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}"))
+    holder = port_holder(scene)
+    if error.kind == "port_in_use" and holder:
+        evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
         f"{_error_words(error)} {during(scene.phase)}",
@@ -186,10 +195,16 @@ def _violent(clock: ActivityClock) -> bool:
     return bool(clock.exit_signal) or bool(clock.exit_code)
 
 
+def _led(clock: ActivityClock) -> bool:
+    """A launcher that was signalled takes its ranks along: they die of SIGKILL by PR_SET_PDEATHSIG."""
+    return clock.role == "launcher" and bool(clock.exit_signal) and clock.exit_signal != 9
+
+
 def how_it_ended(clock: ActivityClock) -> str:
     """ "was killed by SIGKILL", "exited with status 1", "is gone (exit status unknown)"."""
     if clock.exit_signal:
-        return f"was killed by {_SIGNALS.get(clock.exit_signal, f'signal {clock.exit_signal}')}"
+        verb = "ended" if clock.exit_signal in (1, 2, 15) else "killed"
+        return f"was {verb} by {_SIGNALS.get(clock.exit_signal, f'signal {clock.exit_signal}')}"
     if clock.exit_code is not None:
         return f"exited with status {clock.exit_code}"
     return "is gone (exit status unknown)"

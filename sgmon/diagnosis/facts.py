@@ -32,6 +32,10 @@ def quiet_fact(view: RankView) -> Evidence:
     mark = view.strong_mark
     if view.clock is None:
         return Evidence("proc", f"{view.name}: no counters could be read", view.rank, view.pid)
+    if view.process.cpu_s is None:
+        return Evidence(
+            "proc", f"{view.name} (pid {view.pid}): state {view.process.state}, no counters", view.rank, view.pid
+        )
     last = f"last sign of life {age(view.t - mark.t)} ago ({mark.text})" if mark else "no sign of life yet"
     if view.cpu_counts and view.cpu_mark and (mark is None or view.cpu_mark.t > mark.t):
         last = f"last sign of life {age(view.t - view.cpu_mark.t)} ago ({view.cpu_mark.text})"
@@ -76,6 +80,9 @@ def missing_signals(scene: Scene) -> tuple[Missing, ...]:
                 snapshot.gpu.remedy,
             ),
         )
+    if scene.blind and scene.ranks:
+        why = "neither CPU time nor bytes of any rank can be read: hung or slow cannot be told"
+        found.setdefault("counters", Missing("counters", why, "run sgmon as the server's user, or as root"))
     server = snapshot.server
     if server is not None and not snapshot.log.lines and server.log_kind not in ("file", "deleted", ""):
         found.setdefault("log", Missing("log", f"output goes to a {server.log_kind}", "give --log FILE"))

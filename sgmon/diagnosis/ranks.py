@@ -117,7 +117,7 @@ class RankView:
         if self.wait.kind in ("lock", "baton"):
             return self.wait.signal, self.wait.text
         if self.importing and fresh:
-            cpu = self.clock.demand_percent
+            cpu = self.clock.cpu_percent
             return "cpu", "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
         speed = self.clock.read_rate if "bytes" in fresh else None
         if speed and self.download:

@@ -48,17 +48,21 @@ def port_is_ours(port: PortReading | None) -> bool | None:
 
 def foreign_holder(scene: Scene) -> Evidence | None:
     """Said from the first second: a port in use is found by SGLang only after the whole load."""
+    words = port_holder(scene)
+    port = scene.snapshot.port
+    if not words or port is None:
+        return None
+    return Evidence("port", f"{words}: this start will fail at its end", pid=port.listeners[0].pid)
+
+
+def port_holder(scene: Scene) -> str:
+    """ "port 30000 is held by pid 4242 (python3 -m http.server)"; "" when it is free, our own or not known."""
     port = scene.snapshot.port
     if port is None or port_is_ours(port) is not False or scene.args.node_rank > 0:
-        return None
+        return ""
     holder = port.listeners[0]
     who = f"pid {holder.pid}" if holder.pid is not None else "another process"
-    name = f" ({holder.name})" if holder.name else ""
-    return Evidence(
-        "port",
-        f"port {port.port} is held by {who}{name}: this start will fail at its end",
-        pid=holder.pid,
-    )
+    return f"port {port.port} is held by {who}" + (f" ({holder.name})" if holder.name else "")
 
 
 def _verdict_ready(scene: Scene, ours: bool | None) -> Verdict:
@@ -92,7 +96,7 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
     waited = scene.t - seen if seen is not None else 0.0
     before = scene.snapshot.verdict.rule
     headline, fact, rule = "", Evidence("port", ""), ""
-    if port is None or port.answer == "skipped":
+    if port is None or (port.answer == "skipped" and ours is not False):  # a stranger on the port is never asked
         if scene.snapshot.verdict.state == "ready":
             return scene.snapshot.verdict
         return _soon(scene, "the ready line is printed; the port was not asked yet")

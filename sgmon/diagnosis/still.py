@@ -144,6 +144,8 @@ def _headline(scene: Scene, line: Line | None) -> str:
         waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
         return f"{_absence(line)} {stage}; {waits}, {lasted} now"
     stage = during(scene.phase)
+    if scene.blind:
+        return f"no counter of any rank can be read, and the log has been silent {stage} for {lasted}"
     if all(v.waits_for_peer for v in scene.ranks) and len(scene.ranks) > 1:
         spin = "spin" if all(v.wait.kind == "gpu-spin" for v in scene.ranks) else "wait"
         nodes = ", this node's at least," if scene.args.nnodes > 1 else ""

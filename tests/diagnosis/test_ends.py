@@ -234,3 +234,12 @@ def test_503_of_the_warm_up_may_be_older_than_the_ready_line() -> None:
     world.answers(200)
     world.run(3)
     assert world.states() == ["progressing", "ready"]
+
+
+def test_a_signalled_launcher_is_the_first_cause_of_its_ranks_end() -> None:
+    world = World(2).to("weights").run(5)
+    for rank in world.ranks:
+        rank.does(gone=True, state="X", exit_signal=9)
+    world.launcher.does(gone=True, state="X", exit_signal=15)
+    world.run(2)
+    assert world.verdict.headline == "the launcher was ended by SIGTERM in the weight load"
