@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from sgmon.model import STATES, Snapshot
 from tui_app.lines_screen import LinesScreen
-from widgets.line import Line, cell
+from widgets.line import Line, cell, wrap
 from widgets.states import face_of
 
 _KEY_NAMES = {
@@ -55,6 +55,7 @@ class HelpScreen(LinesScreen):
         from tui_app.overview import Overview
         from tui_app.stack_screen import StackScreen
         from widgets.logview import LogPanel
+        from widgets.log_words import HELD_BACK
         from widgets.panel import Panel
 
         rows: list[Line] = []
@@ -78,7 +79,13 @@ class HelpScreen(LinesScreen):
             ((" marks", "title"),),
             (("   ✓ done  ▶ now  · not yet    ! differs from the other ranks    ~ inferred, not read", ""),),
             (("   ? could not be measured    n/p not permitted (enter on the worker says what would help)", ""),),
+            (),
         ]
+        title, _, rest = HELD_BACK.partition("\n")
+        rows.append(((f" {title}", "title"),))
+        for paragraph in rest.strip().split("\n\n"):
+            rows += wrap((("   " + " ".join(paragraph.split()), ""),), width, indent=3)
+            rows.append(())
         return rows
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from sgmon.model import Snapshot
+from sgmon.model import CauseHit, Snapshot
 from sgmon.text import clean
-from sgmon.units import age, percent
+from sgmon.units import age, percent, rank_list
 from widgets.line import Line, wrap
 from widgets.states import face_of
+
+
+def _cause_title(hit: CauseHit) -> Line:
+    where = f"  {rank_list(hit.ranks)}" if any(hit.ranks) else ""
+    kind = "slow, no hang: " if hit.slow else ""
+    return (
+        (f" {percent(hit.confidence * 100):>4}  ", "key"),
+        (kind + clean(hit.title, 200), "strong"),
+        (where, "odd"),
+    )
 
 
 def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
@@ -45,6 +55,17 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
             rows += wrap((("    $ ", "dim"), (clean(step.command, 1000), "accent")), width, indent=6)
     if not verdict.next:
         rows.append(((" nothing to do", "dim"),))
+    if snapshot.causes:
+        rows += [(), ((" known causes that fit", "title"),)]
+        for hit in snapshot.causes:
+            rows += wrap(_cause_title(hit), width, indent=4)
+            for fact in hit.evidence:
+                rows += wrap((("    ", ""), (clean(fact, 400), "dim")), width, indent=4)
+            if hit.advice:
+                rows += wrap((("    ", ""), (clean(hit.advice, 800), "")), width, indent=4)
+            if hit.command:
+                rows += wrap((("    $ ", "dim"), (clean(hit.command, 600), "accent")), width, indent=6)
+            rows += [(("    " + clean(source, 200), "dim"),) for source in hit.sources[:2]]
     if snapshot.verdicts:
         rows += [(), ((" so far", "title"),)]
         for change in reversed(snapshot.verdicts):

@@ -304,3 +304,14 @@ async def test_resize_through_all_layouts() -> None:
             await pilot.pause()
             assert "STALLED" in rows_of(app)[0]
             assert len(rows_of(app)) == size[1]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("number", ["1", "2", "3", "4", "5"])
+async def test_a_zoomed_panel_has_all_the_room(size: tuple[int, int], number: str) -> None:
+    async with running(fakes.stuck(), size) as (app, _, pilot):
+        await pilot.press("1" if number != "1" else "2", number, "z")
+        await pilot.pause()
+        body = app.screen.query_one("#body")
+        shown = [panel for panel in body.children if panel.display]
+        assert [panel.size for panel in shown] == [body.size]
