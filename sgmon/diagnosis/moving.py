@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis import quiet
+from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.clocks import kill_clocks
 from sgmon.diagnosis.facts import doing_fact, log_fact, quiet_fact, since, wait_fact
 from sgmon.diagnosis.grammar import phrase
@@ -108,6 +108,9 @@ def _evidence(scene: Scene, movers: list[RankView]) -> tuple[Evidence, ...]:
     waiters = [v for v in scene.ranks if not v.moves]
     if waiters:
         found.append(wait_fact(waiters[0]) if waiters[0].wait.text else quiet_fact(waiters[0]))
+    past = usual.words(scene.snapshot)
+    if past:
+        found.append(Evidence("history", past))
     for clock in kill_clocks(scene)[:1]:
         if clock.left_s < clock.limit_s / 2:
             found.append(Evidence("clock", clock.text(), value=round(clock.left_s, 1)))

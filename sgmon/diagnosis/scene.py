@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from sgmon.diagnosis import quiet
+from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.phase import phase_of_snapshot
 from sgmon.diagnosis.ranks import RankView, rank_views
 from sgmon.model import ActivityClock, Process, ServerArgs, Snapshot
@@ -12,7 +12,10 @@ from sgmon.model import ActivityClock, Process, ServerArgs, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read."""
+    """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read.
+
+    healed_s: the longest silence that ended by itself, in this start or in nine of ten finished ones.
+    """
 
     snapshot: Snapshot
     t: float
@@ -82,7 +85,7 @@ def scene_of(snapshot: Snapshot) -> Scene:
         launcher=launcher,
         launcher_clock=clock,
         blind=not any(_readable(v) for v in ranks),
-        healed_s=min(healed, default=0.0),
+        healed_s=max(min(healed, default=0.0), usual.quiet_s(snapshot) or 0.0),
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis import quiet
+from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.facts import since
 from sgmon.diagnosis.grammar import names, phrase, verb
 from sgmon.diagnosis.load import load_of
@@ -60,8 +60,10 @@ def _disk(scene: Scene, movers: list[RankView]) -> str:
 
 def _unusual(scene: Scene) -> str:
     """Against finished starts on this machine, where the history knows some."""
-    usual = dict(scene.snapshot.usual_s).get(scene.phase)
+    if usual.is_late(scene.snapshot):
+        return "later than nine of ten starts on this machine"
+    phase_s = dict(scene.snapshot.usual_s).get(scene.phase)
     begun = next((m.seen_t for m in scene.snapshot.log.milestones if m.phase == scene.phase), None)
-    if usual and begun is not None and scene.t - begun > max(1.5 * usual, usual + 30):
-        return f"{since(scene, begun)} so far, usually {duration(usual)} on this machine"
+    if phase_s and begun is not None and scene.t - begun > max(1.5 * phase_s, phase_s + 30):
+        return f"{since(scene, begun)} so far, usually {duration(phase_s)} on this machine"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sgmon.diagnosis import quiet
+from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.clocks import clock_fact
 from sgmon.diagnosis.facts import STEP_STACKS, dump_step, log_fact, quiet_fact, since, wait_fact
 from sgmon.diagnosis.grammar import names, phrase, ranks_of, verb
@@ -186,7 +186,9 @@ def _evidence(scene: Scene, line: Line | None) -> tuple[Evidence, ...]:
         found += [quiet_fact(v) for v in scene.ranks[:2]]
         found += [_stack_fact(v) or wait_fact(v) for v in scene.ranks[:1] if v.wait.text or v.stack is not None]
     found.append(log_fact(scene))
-    extra = [e for e in (clock_fact(scene), foreign_holder(scene)) if e is not None]
+    past = usual.words(scene.snapshot)
+    history = Evidence("history", past) if past else None
+    extra = [e for e in (clock_fact(scene), history, foreign_holder(scene)) if e is not None]
     return (*found[: 5 - min(1, len(extra))], *extra[:1])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.model import ServerArgs
+from sgmon.model import Baseline, Event, ServerArgs, Usual, UsualPhase
 from tests.diagnosis.world import MB, Compiler, FdTarget, Rank, World
 
 BAD = {"stalled", "stopped", "crashed"}
@@ -240,3 +240,23 @@ def test_log_that_began_before_us_and_a_server_that_answers() -> None:
     world[0].compute()
     world.run(10)
     assert world.verdict.state == "ready"
+
+
+def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> None:
+    world = World(1)
+    phases = (UsualPhase("weights", 20.0, 25.0),)
+    milestones = (Usual("load_begin", 10.0, 12.0, 40, 10), Usual("kv_alloc", 40.0, 45.0, 233, 10))
+    base = Baseline("the same command", 10, 90.0, 99.0, 30.0, 20.0, 641, milestones, phases)
+    world.step(Event(0.0, "baseline", base))
+    world.to("weights")
+    world[0].does(read=50 * MB, cpu=0.3)
+    world.run(30)
+    assert world.verdict.state == "progressing"
+    assert any("kv_alloc is usually line 233" in e.text for e in world.verdict.evidence)
+    world.run(90)
+    assert world.verdict.state == "slow"
+    world[0].idle()
+    world.run(25)
+    assert world.verdict.state != "suspect"
+    world.run(25)
+    assert world.verdict.state == "stalled"
