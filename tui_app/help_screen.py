@@ -54,8 +54,8 @@ class HelpScreen(LinesScreen):
         from tui_app.detail_screen import DetailScreen
         from tui_app.overview import Overview
         from tui_app.stack_screen import StackScreen
-        from widgets.logview import LogPanel
         from widgets.log_words import HELD_BACK
+        from widgets.logview import LogPanel
         from widgets.panel import Panel
 
         rows: list[Line] = []
