@@ -110,6 +110,20 @@ def read(path: Path) -> tuple[Header, Iterator[Event]]:
     return _header(path, first), _events(lines)
 
 
+def header_of(data: bytes) -> Header:
+    """The header of a recording that is in memory."""
+    for line in _split(data):
+        return _header(Path("the recording"), line)
+    raise RecordingError("the recording is empty")
+
+
+def events_of(data: bytes) -> Iterator[Event]:
+    """The events of a recording that is in memory."""
+    lines = _split(data)
+    next(lines, None)
+    return _events(lines)
+
+
 def _events(lines: Iterator[bytes]) -> Iterator[Event]:
     decoder = Decoder()
     for line in lines:
@@ -137,15 +151,22 @@ def _lines(path: Path) -> Iterator[bytes]:
     except OSError as err:
         raise RecordingError(f"cannot open {path}: {err.strerror}") from err
     with raw:
-        start = raw.read(2)
-        raw.seek(0)
-        chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(1 << 18), b"")
-        rest = b""
-        for chunk in chunks:
-            *whole, rest = (rest + chunk).split(b"\n")
-            yield from (line for line in whole if line)
-        if rest:
-            yield rest
+        yield from _cut(raw)
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    yield from _cut(io.BufferedReader(io.BytesIO(data)))
+
+
+def _cut(raw: io.BufferedReader) -> Iterator[bytes]:
+    start = raw.peek(2)[:2]
+    chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(1 << 18), b"")
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in whole if line)
+    if rest:
+        yield rest
 
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sgmon import units
+from sgmon.diagnosis import usual
 from sgmon.model import ActivityClock, Gpu, Server, Snapshot
 from sgmon.text import clean, mask
 
@@ -60,6 +61,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         or ("simulated" if snapshot.gpu.simulated else snapshot.gpu.source),
         "port": _port(snapshot),
         "log": _log(snapshot),
+        "usual": _usual(snapshot),
         "verdicts": [
             {"t": round(change.t, 1), "state": change.state, "headline": _safe(change.headline)}
             for change in snapshot.verdicts
@@ -98,15 +100,25 @@ def as_text(snapshot: Snapshot) -> list[str]:
 def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, phase, bar, state."""
     verdict = snapshot.verdict
-    start = snapshot.server_seen_t
-    elapsed = units.duration(snapshot.t - start) if start is not None else units.duration(snapshot.t)
-    parts = [f"[{elapsed}]", verdict.state]
+    began = usual.began_t(snapshot)
+    parts = [f"[{units.duration(snapshot.t - (began or 0.0))}]", verdict.state]
     if verdict.phase:
         parts.append(verdict.phase)
     live = [bar for bar in snapshot.log.bars if not bar.finished]
     if live:
         parts.append(f"{live[-1].name} {live[-1].done}/{live[-1].total}")
-    return " ".join(parts) + f": {_safe(verdict.headline)}"
+    return " ".join(parts) + f": {_safe(verdict.headline)}{eta_words(snapshot)}"
+
+
+def eta_words(snapshot: Snapshot) -> str:
+    """ "; ready in about 3m10s (usually 8m30s, 10 starts)"; "" where there is no number."""
+    base, remains = snapshot.baseline, usual.eta_s(snapshot)
+    if base is None or base.ready_median_s is None or snapshot.verdict.state == "ready":
+        return ""
+    takes = f"usually {units.duration(base.ready_median_s)}, {units.plural(base.count, 'start')}"
+    if remains is None:
+        return f"; later than usual ({takes})"
+    return f"; ready in about {units.duration(remains)} ({takes})"
 
 
 def port_words(snapshot: Snapshot) -> str:
@@ -159,11 +171,11 @@ def _server(server: Server | None) -> dict[str, Any] | None:
         "nnodes": args.nnodes,
         "node_rank": args.node_rank,
         "args_source": server.args_source,
-        "argv": [_safe(arg) for arg in _masked(server.argv)],
+        "argv": [_safe(arg) for arg in masked_argv(server.argv)],
     }
 
 
-def _masked(argv: Iterable[str]) -> Iterable[str]:
+def masked_argv(argv: Iterable[str]) -> Iterable[str]:
     """argv with the values of secret flags masked, also where flag and value are two words."""
     from sgmon.text import MASK, is_secret_name
 
@@ -294,6 +306,23 @@ def _log(snapshot: Snapshot) -> dict[str, Any] | None:
         },
         "last_line": None if log.last_line is None else _safe(clean(log.last_line.text, 300)),
         "note": _safe(log.note),
+    }
+
+
+def _usual(snapshot: Snapshot) -> dict[str, Any] | None:
+    """From finished starts; null when there is none to compare with."""
+    base = snapshot.baseline
+    if base is None:
+        return None
+    remains, coming = usual.eta_s(snapshot), usual.next_usual(snapshot)
+    return {
+        "starts": base.count,
+        "like": base.like,
+        "ready_median_s": base.ready_median_s,
+        "ready_p90_s": base.ready_p90_s,
+        "eta_s": None if remains is None else round(remains, 1),
+        "next": None if coming is None else {"milestone": coming.name, "line": coming.line, "s": coming.median_s},
+        "text": usual.words(snapshot),
     }
 
 

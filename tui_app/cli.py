@@ -18,10 +18,10 @@ COMMANDS = {
     "stacks": ("sgmon.commands.stacks", "all ranks' stacks, merged"),
     "record": ("sgmon.commands.record", "record everything, without a screen"),
     "replay": ("sgmon.commands.replay", "play a recording back"),
-    "report": ("", "the evidence bundle, redacted, for a bug report"),
-    "runs": ("", "finished starts on this machine"),
-    "diff": ("", "compare two starts"),
-    "doctor": ("", "what sgmon can see here, and how to see more"),
+    "report": ("sgmon.commands.report", "the evidence bundle, redacted, for a bug report"),
+    "runs": ("sgmon.commands.runs", "finished starts on this machine"),
+    "diff": ("sgmon.commands.diff", "compare two starts"),
+    "doctor": ("sgmon.commands.doctor", "what sgmon can see here, and how to see more"),
 }
 
 EPILOG = """\
@@ -56,11 +56,10 @@ def _command(name: str, words: list[str]) -> int:
         print(f"sgmon: no command {name!r}; {hint}", file=sys.stderr)
         return 2
     module_name, help_line = COMMANDS[name]
-    if not module_name:
-        print(f"sgmon: {name} is not there yet in sgmon {__version__}", file=sys.stderr)
-        return 2
     module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(prog=f"sgmon {name}", description=help_line)
+    parser = argparse.ArgumentParser(
+        prog=f"sgmon {name}", description=help_line, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     module.add_arguments(parser)
     args = parser.parse_args(words)
     if name == "demo" and not args.list and not args.server_only:

@@ -48,30 +48,34 @@ def watch_demo(args: argparse.Namespace) -> int:
 
 
 def watch_run(args: argparse.Namespace) -> int:
-    from sgmon.commands.run import start
+    from sgmon.commands.run import ending, start
 
     try:
         _need_terminal()
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)
-    code = _live(Settings(pid=started.child.pid, log=str(started.log)))
-    ended = started.child.poll()
-    if ended is None:
-        print(f"the server goes on: pid {started.child.pid}, log {started.log}; look again with: sgmon")
-        return code
-    print(f"the server has ended with code {ended}, log {started.log}")
-    return ended if ended >= 0 else 128 - ended
+    words, code = ending(started, _live(Settings(pid=started.child.pid, log=str(started.log))))
+    print(words)
+    return code
 
 
 def watch_replay(args: argparse.Namespace) -> int:
+    from sgmon.commands.watching import seconds
     from sgmon.record import RecordingError
     from sgmon.replay import ReplaySource
 
     try:
-        source = ReplaySource(Path(args.file), speed=args.speed)
+        at_s = seconds("--at", args.at)
+        source = ReplaySource(Path(args.file), speed=args.speed, hold=True)
     except RecordingError as err:
         return say_usage(UsageError(str(err)))
+    except UsageError as err:
+        return say_usage(err)
+    source.measure()
+    if at_s:
+        source.pause(True)
+        source.seek(at_s)
     from sgmon.engine import Engine
 
     return _run(lambda: Engine(source), _with_screen(Settings(), args))

@@ -20,10 +20,11 @@ def live_engine(
     recorder: Recorder | None = None,
     auto_evidence: bool | None = None,
     remember: bool = True,
+    flight_only: bool = False,
 ) -> Engine:
     """An engine over the live probes, not started yet. A mistake in the user's cause book is said once.
 
-    remember False: a single look, which keeps no flight and adds nothing to the history.
+    remember False: a single look, which keeps no flight and adds nothing to the history; flight_only: keeps the one.
     """
     book, mistake = read_book()
     if mistake:
@@ -32,7 +33,7 @@ def live_engine(
     return Engine(
         source,
         recorder=recorder,
-        keeper=Keeper(source.epoch, History()) if remember else None,
+        keeper=Keeper(source.epoch, None if flight_only else History()) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
         book=book,
     )

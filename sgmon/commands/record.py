@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-import sys
 from pathlib import Path
 
 from sgmon import report
 from sgmon.commands import FAILED, exit_code
 from sgmon.commands.live import live_engine
+from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
-from sgmon.model import Snapshot
-from sgmon.recorder import Recorder
+from sgmon.model import ProbeStatus, Snapshot
+from sgmon.recorder import NAME, Recorder
 from sgmon.source import LiveSource
 
 HELP = "record everything, without a screen"
@@ -38,11 +38,17 @@ def run(args: argparse.Namespace) -> int:
     except OSError as err:
         return say_usage(UsageError(f"cannot write {path}: {err.strerror}"))
     engine = live_engine(settings, source=source, recorder=recorder)
+    speaker = Speaker()
     last = engine.snapshot
+    trouble = ""
 
     def look(snapshot: Snapshot) -> None:
-        nonlocal last
+        nonlocal last, trouble
         last = snapshot
+        found = _trouble(snapshot)
+        if found != trouble:
+            speaker.say(f"sgmon: {found}" if found else f"sgmon: {path} is written again")
+            trouble = found
         if args.until_end and snapshot.verdict.state in ("ready", "crashed"):
             source.stop()
 
@@ -51,9 +57,14 @@ def run(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may go; the recording stays
     engine.subscribe(look)
     engine.run_here()
-    recorder.close()
-    if engine.failure:
-        print(f"sgmon: {engine.failure}; recorded up to then in {path}", file=sys.stderr)
-        return FAILED
-    print(f"recorded in {path}; {report.progress_line(last)}", file=sys.stderr)
-    return exit_code(last.verdict.state)
+    engine.stop()
+    lost = f" ({recorder.trouble().error})" if recorder.trouble().error else ""
+    failed = f"{engine.failure}; recorded up to then" if engine.failure else "recorded"
+    speaker.say(f"{failed} in {path}{lost}; {report.progress_line(last)}")
+    speaker.close()
+    return FAILED if engine.failure or lost else exit_code(last.verdict.state)
+
+
+def _trouble(snapshot: Snapshot) -> str:
+    found = next((status for status in snapshot.probes if status.name == NAME), ProbeStatus(NAME))
+    return ": ".join(filter(None, (found.error, found.remedy)))

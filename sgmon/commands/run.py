@@ -1,4 +1,8 @@
-"""``sgmon run -- CMD``: start a server in its own session, its output in a log file, and watch it from second 0."""
+"""``sgmon run -- CMD``: start a server in its own session, its output in a log file, and watch it from second 0.
+
+The server is not sgmon's: quitting sgmon, a lost terminal or ``kill`` of sgmon leave it running. Watching it again
+needs no attaching: ``sgmon``, from anywhere, finds it.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,35 @@ import argparse
 import os
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgmon.commands.watching import UsageError
+from sgmon.commands import CRASHED
+from sgmon.commands.live import live_engine
+from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
+from sgmon.commands.watching import UsageError, say_usage, seconds
+from sgmon.settings import Settings
 
 HELP = "start a server and watch it from second 0"
+#: a server that is going down takes its time: its children are killed first
+ENDING_S = 10.0
+ATTACH = """\
+The server runs in a session of its own, its output in the log. Quitting sgmon (q, ctrl+c, a lost ssh) leaves it
+running; `sgmon` watches it again, from this or any other terminal of the same user, as often and as many times as you
+like. `kill PID` ends it, sgmon never does. When the server has ended before sgmon, its exit code is sgmon's
+(128 + N for signal N).
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = ATTACH
     parser.add_argument("--log", metavar="FILE", default="", help="where its output goes (default: named for you)")
     parser.add_argument(
         "--wait", action="store_true", help="no screen: wait as `sgmon wait` does, with its exit codes"
     )
-    parser.add_argument("--timeout", metavar="T", default="30m", help="with --wait: give up after this long")
-    parser.add_argument("--stall", metavar="T", default="30s", help="with --wait: how long a stall must hold")
-    parser.add_argument("--json", action="store_true", help="with --wait: one JSON object at the end")
+    add_waiting_arguments(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the server's command line")
 
 
@@ -62,13 +78,6 @@ def start(command: list[str], log: str) -> Started:
 
 def run(args: argparse.Namespace) -> int:
     """Without a screen (``--wait``). The screen is ``tui_app``'s."""
-    import sys
-
-    from sgmon.commands.live import live_engine
-    from sgmon.commands.wait import Waiting, wait_for
-    from sgmon.commands.watching import say_usage, seconds
-    from sgmon.settings import Settings
-
     try:
         waiting = Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall))
         started = start(args.command, args.log)
@@ -76,10 +85,20 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     print(f"started pid {started.child.pid}, log {started.log}", file=sys.stderr)
     settings = Settings(pid=started.child.pid, log=str(started.log))
-    code = wait_for(live_engine(settings), waiting, as_json=args.json)
-    ended = started.child.poll()
-    if ended is not None:
-        print(f"the server has ended with code {ended}", file=sys.stderr)
-        return ended if ended >= 0 else 128 - ended
-    print(f"the server goes on: pid {started.child.pid}, log {started.log}", file=sys.stderr)
+    waiting.ended = lambda: started.child.poll() is not None
+    code = wait_for(live_engine(settings), waiting, AtEnd(args.json, args.on_stall, args.report))
+    words, code = ending(started, code)
+    print(words, file=sys.stderr)
     return code
+
+
+def ending(started: Started, code: int) -> tuple[str, int]:
+    """What is said at the end, and sgmon's exit code: the server's own where it has ended."""
+    try:
+        ended: int | None = started.child.wait(timeout=ENDING_S if code == CRASHED else 0)
+    except subprocess.TimeoutExpired:
+        ended = None
+    if ended is None:
+        return f"the server goes on: pid {started.child.pid}, log {started.log}; look again with: sgmon", code
+    how = f"by signal {-ended}" if ended < 0 else f"with code {ended}"
+    return f"the server has ended {how}, log {started.log}", ended if ended >= 0 else 128 - ended

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from sgmon import report
-from sgmon.commands import NO_SERVER, NOT_READY, exit_code
+from sgmon.commands import NO_SERVER, NOT_READY, READY, exit_code
+from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
+from sgmon.commands.speaker import Speaker
 from sgmon.commands.status import say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.engine import Engine
@@ -25,6 +29,12 @@ _STANDING = frozenset({"stalled", "stopped"})
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_waiting_arguments(parser)
+    parser.add_argument("--quiet", action="store_true", help="no progress lines")
+
+
+def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those that `sgmon run --wait` has too."""
     parser.add_argument("--timeout", metavar="T", default="30m", help="give up after this long (default 30m)")
     parser.add_argument(
         "--stall",
@@ -32,8 +42,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="30s",
         help="how long a stalled or stopped verdict must hold (default 30s)",
     )
+    parser.add_argument(
+        "--on-stall",
+        metavar="CMD",
+        default="",
+        help="run this once by the shell when it stands still, with SGMON_STATE, SGMON_HEADLINE, SGMON_PID ... set",
+    )
+    parser.add_argument("--report", metavar="FILE", default="", help="write the evidence bundle when it is not ready")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end (schema 1)")
-    parser.add_argument("--quiet", action="store_true", help="no progress lines")
+
+
+@dataclass(frozen=True, slots=True)
+class AtEnd:
+    """What is done when the wait is over."""
+
+    as_json: bool = False
+    on_stall: str = ""
+    report: str = ""
 
 
 class Waiting:
@@ -43,6 +68,7 @@ class Waiting:
         self.timeout_s = timeout_s
         self.stall_s = stall_s
         self.code: int | None = None
+        self.ended: Callable[[], bool] = lambda: False  # whether the process that was to become the server is gone
         self._standing_since: float | None = None
 
     def look(self, snapshot: Snapshot) -> bool:
@@ -56,6 +82,8 @@ class Waiting:
                 self.code = exit_code(state)
         else:
             self._standing_since = None
+        if self.code is None and snapshot.server is None and self.ended():
+            self.code = NO_SERVER
         if self.code is None and snapshot.t >= self.timeout_s:
             self.code = NO_SERVER if snapshot.server is None else NOT_READY
         return self.code is not None
@@ -71,12 +99,13 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    engine = live_engine(settings)
-    return wait_for(engine, waiting, as_json=args.json, quiet=args.quiet)
+    at_end = AtEnd(args.json, args.on_stall, args.report)
+    return wait_for(live_engine(settings), waiting, at_end, quiet=args.quiet)
 
 
-def wait_for(engine: Engine, waiting: Waiting, *, as_json: bool = False, quiet: bool = False) -> int:
+def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = False) -> int:
     """Run ``engine`` here until ``waiting`` is over; progress goes to stderr, the end to stdout."""
+    speaker = Speaker()
     last = engine.snapshot
     said_t = -LINE_S
     said_state = ""
@@ -90,17 +119,34 @@ def wait_for(engine: Engine, waiting: Waiting, *, as_json: bool = False, quiet: 
         state = snapshot.verdict.state
         if not quiet and (snapshot.t - said_t >= LINE_S or (state != said_state and snapshot.t > 1.0)):
             said_t, said_state = snapshot.t, state
-            print(report.progress_line(snapshot), file=sys.stderr, flush=True)
+            speaker.say(report.progress_line(snapshot))
         if over:
             engine.source.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    old = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in old:
         signal.signal(number, lambda *_: engine.source.stop())
     engine.subscribe(look)
     engine.run_here()
     engine.stop()
-    if as_json:
+    for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
+        signal.signal(number, handler)
+    code = 130 if waiting.code is None else waiting.code
+    _finish(engine, last, code, at_end, speaker)
+    return code
+
+
+def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: Speaker) -> None:
+    if code != READY and at_end.report:
+        speaker.say(write_report(engine, Path(at_end.report)))
+    if at_end.on_stall and last.verdict.state in _STANDING and code == exit_code(last.verdict.state):
+        speaker.say(run_hook(at_end.on_stall, last, at_end.report))
+    for line in write_step_summary(last, code):
+        speaker.say(line)
+    for path in last.saved:
+        speaker.say(f"flight saved: {path} (sgmon replay shows it)")
+    speaker.close()
+    if at_end.as_json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(last)) + b"\n")
     else:
         print("\n".join(report.as_text(last)))
-    return 130 if waiting.code is None else waiting.code

@@ -1,0 +1,103 @@
+"""What ``sgmon wait`` does at the end: a report file, the hook of --on-stall, the summary of a GitHub step."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from sgmon import outcome, report, units
+from sgmon.commands.bundling import BundleError, make, write
+from sgmon.engine import Engine
+from sgmon.model import Snapshot
+from sgmon.text import clean, mask
+
+HOOK_S = 120.0
+_OUTPUT = 20_000
+
+
+def write_report(engine: Engine, path: Path) -> str:
+    """Write the bundle; says where it is, or why there is none."""
+    try:
+        return f"report: {write(make(engine, made_by='sgmon wait'), path)}"
+    except BundleError as err:
+        return f"sgmon: {err}"
+    except OSError as err:
+        return f"sgmon: cannot write the report {path}: {err.strerror}"
+
+
+def run_hook(command: str, snapshot: Snapshot, report_path: str) -> str:
+    """Run ``command`` once; returns what it printed and how it ended. It has ``HOOK_S`` seconds."""
+    child = subprocess.Popen(
+        command,
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, **hook_environment(snapshot, report_path)},
+    )
+    ended = ""
+    try:
+        output = child.communicate(timeout=HOOK_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        ended = f"--on-stall had not ended after {HOOK_S:.0f} s and was killed"
+        try:
+            output = child.communicate(timeout=5.0)[0]
+        except subprocess.TimeoutExpired:
+            output = b""
+    shown = output.decode("utf-8", "replace")[-_OUTPUT:].rstrip("\n")
+    return "\n".join(filter(None, (shown, ended or f"--on-stall ended with {child.returncode}")))
+
+
+def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str]:
+    """What the hook is told."""
+    server, verdict = snapshot.server, snapshot.verdict
+    return {
+        "SGMON_STATE": verdict.state,
+        "SGMON_PHASE": verdict.phase,
+        "SGMON_HEADLINE": mask(clean(verdict.headline, 1000)),
+        "SGMON_ODD_RANKS": ",".join(verdict.odd_ranks),
+        "SGMON_SINCE_S": f"{max(0.0, snapshot.t - verdict.since_t):.0f}",
+        "SGMON_PID": "" if server is None else str(server.pid),
+        "SGMON_PORT": "" if server is None else str(server.args.port),
+        "SGMON_LOG": "" if server is None else server.log_path,
+        "SGMON_REPORT": report_path,
+        "SGMON_FLIGHT": snapshot.saved[-1] if snapshot.saved else "",
+    }
+
+
+def write_step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
+    """Append to $GITHUB_STEP_SUMMARY when it is set; yields what went wrong."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n".join(step_summary(snapshot, code)) + "\n")
+    except OSError as err:
+        yield f"sgmon: cannot write GITHUB_STEP_SUMMARY: {err.strerror}"
+
+
+def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
+    """Markdown: verdict, evidence, phases."""
+    verdict, server = snapshot.verdict, snapshot.server
+    yield f"### SGLang start: {verdict.state} (exit code {code})"
+    yield ""
+    yield mask(clean(verdict.headline, 500))
+    yield ""
+    yield from (f"- {mask(clean(fact.text, 300))}" for fact in verdict.evidence)
+    if server is None:
+        return
+    run = outcome.run_of(snapshot, outcome.outcome_of(snapshot))
+    phases = outcome.phases_of(run)
+    if phases:
+        yield from ("", "| phase | took | usually |", "|---|---|---|")
+        usual = {} if snapshot.baseline is None else {one.phase: one.median_s for one in snapshot.baseline.phases}
+        for phase, took_s in phases:
+            yield f"| {phase} | {units.duration(took_s)} | {units.duration(usual.get(phase)).replace('?', '')} |"
+    yield ""
+    yield f"`{' '.join(report.masked_argv(server.argv))}`, {run.lines} lines of log"

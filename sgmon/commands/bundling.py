@@ -1,0 +1,67 @@
+"""Making a bundle from a watch: what report, wait and the dashboard share."""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import datetime
+from pathlib import Path
+
+from sgmon.bundle import Bundle, collect, pack
+from sgmon.engine import Engine
+from sgmon.model import Snapshot
+from sgmon.state import state_dir
+
+#: files of the server may lie on a mount that hangs
+DEADLINE_S = 30.0
+
+
+class BundleError(Exception):
+    """No bundle: words for people."""
+
+
+def name_for(snapshot: Snapshot) -> str:
+    """ "sgmon-report-20261129-175500-stalled"."""
+    when = datetime.fromtimestamp(snapshot.epoch + snapshot.t)
+    return f"sgmon-report-{when:%Y%m%d-%H%M%S}-{snapshot.verdict.state}"
+
+
+def make(
+    engine: Engine, *, root: str = "/proc", made_by: str = "", log: bool = True, hash_paths: bool = False
+) -> Bundle:
+    """The bundle of what ``engine`` knows now. Raises BundleError."""
+    snapshot = engine.snapshot
+    live = engine.replay is None
+    result: list[Bundle] = []
+    errors: list[str] = []
+
+    def work() -> None:
+        try:
+            recording = engine.recording(f"report: {snapshot.verdict.headline}")
+            materials = collect(snapshot, recording, root=root, live=live, made_by=made_by)
+            result.append(pack(materials, name=name_for(snapshot), log=log, hash_paths=hash_paths))
+        except OSError as err:
+            errors.append(f"{err.filename or 'a file'}: {err.strerror}")
+
+    thread = threading.Thread(target=work, name="bundle", daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    if result:
+        return result[0]
+    why = errors[0] if errors else f"the server's files did not answer in {DEADLINE_S:.0f} s"
+    raise BundleError(f"no report could be made: {why}")
+
+
+def write(bundle: Bundle, wanted: Path | None) -> Path:
+    """Write it where it is wanted, else here, else to sgmon's own folder. Raises OSError for the last of them."""
+    if wanted is not None:
+        return bundle.write(wanted / bundle.name if wanted.is_dir() else wanted)
+    here = Path.cwd()
+    if os.access(here, os.W_OK):
+        try:
+            return bundle.write(here / bundle.name)
+        except OSError:
+            pass  # full, perhaps
+    folder = state_dir() / "reports"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return bundle.write(folder / bundle.name)

@@ -1,0 +1,43 @@
+"""Lines for a terminal that may have stopped reading: said from a thread, so that no watch waits for them."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from typing import TextIO
+
+_WAITING_LINES = 64
+CLOSE_S = 1.0
+
+
+class Speaker:
+    """``say`` returns at once. Lines that a stalled terminal does not take are dropped, the newest first."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._lines: queue.Queue[str | None] = queue.Queue(_WAITING_LINES)
+        self._thread = threading.Thread(target=self._run, name="speaker", daemon=True)
+        self._thread.start()
+
+    def say(self, line: str) -> None:
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            pass
+
+    def close(self) -> None:
+        """Wait a second for what is still to be said."""
+        try:
+            self._lines.put_nowait(None)
+        except queue.Full:
+            return
+        self._thread.join(CLOSE_S)
+
+    def _run(self) -> None:
+        while (line := self._lines.get()) is not None:
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                return  # the terminal is gone
