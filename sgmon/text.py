@@ -32,10 +32,11 @@ _SAFE_NAME = re.compile(
     re.IGNORECASE,
 )
 _COUNTS = re.compile(r"tokens?$", re.IGNORECASE)
+_QUOTED = r"(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|\"(?:[^\"\\]|\\.)*(?:\"|\\?$))"  # "$": of a cut line
 _NAMED = re.compile(
     r"(?<![\w.-])(?P<name>(?P<flag>--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
     r"(?P<sep>\s*[=:]\s*|(?(flag)\s+(?=[^\s-])|(?!)))"  # a blank only after a flag: "token ids" is prose
-    r"(?P<value>'(?:[^'\\]|\\.)*(?:'|\\?$)|\"(?:[^\"\\]|\\.)*(?:\"|\\?$)|[^\s,;)}\]'\"&]+)",  # "$": a cut line
+    r"(?P<value>" + _QUOTED + r"|(?!--)[^\s,;)}\]'\"&]+(?:(?<==)" + _QUOTED + r")?)",
     re.IGNORECASE,
 )
 _SHAPES = re.compile(
