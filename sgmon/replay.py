@@ -98,14 +98,14 @@ class ReplaySource:
     @property
     def skipping(self) -> bool:
         """On the way to somewhere: what comes now need not be shown."""
-        return self._to_change or (self._seek_t is not None and self._t < self._seek_t)
+        return self._to_change or (self._seek_t is not None and self._t <= self._seek_t)
 
     def words(self) -> str:
-        """ "start.jsonl.gz 2m13s of 10m00s, 5x, paused"."""
-        of = f" of {duration(self.length_s)}" if self.length_s is not None else ""
-        speed = f", {self.speed:g}x" if self.speed not in (0.0, 1.0) else ""
-        state = ", at the end" if self._at_end else ", paused" if self._paused else ""
-        return f"{self.replay} {duration(self._t)}{of}{speed}{state}"
+        """ "2m13s/10m00s paused 5x start.jsonl.gz": what changes comes first, the name may be cut."""
+        of = f"/{duration(self.length_s)}" if self.length_s is not None else ""
+        state = "at the end" if self._at_end else "paused" if self._paused else ""
+        speed = f"{self.speed:g}x" if self.speed not in (0.0, 1.0) else ""
+        return " ".join(filter(None, (duration(self._t) + of, state, speed, self.replay)))
 
     def measure(self) -> None:
         """Find out how long the recording is, in a thread."""
@@ -169,7 +169,7 @@ class ReplaySource:
 
     def _until(self, t: float, seconds: float) -> Iterator[Event]:
         """Wait until it is time for ``t``: a pause, and ``seconds`` at this speed."""
-        if self._seek_t is not None and self._seek_t <= t and not self._rewind_wanted():
+        if self._seek_t is not None and self._seek_t < t and not self._rewind_wanted():
             self._arrive()
             yield Event(self._t, SHOW)
         waited = False

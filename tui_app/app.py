@@ -13,6 +13,7 @@ from textual.screen import Screen
 from sgmon.model import Snapshot
 from sgmon.settings import Settings
 from tui_app.messages import SnapshotArrived
+from tui_app.notices import notices
 from tui_app.overview import Overview
 from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK
@@ -35,6 +36,8 @@ class EngineLike(Protocol):
 
     def choose(self, pid: int) -> None: ...
 
+    def save_flight(self) -> bool: ...
+
 
 class SgmonApp(App[int]):
     """One screen, painted from snapshots. The engine is started and stopped by the caller."""
@@ -47,6 +50,8 @@ class SgmonApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,h,f1", "help", "this help", id="app.help"),
         Binding("colon", "command_palette", "command palette (also ctrl+p)", id="app.palette"),
+        Binding("ctrl+s", "report", "report for a bug report: look at it, then write it", id="app.report"),
+        Binding("ctrl+r", "save_flight", "save the last minutes as a recording", id="app.flight"),
         Binding("ctrl+q", "quit", "quit at once", id="app.quit"),
         Binding("ctrl+z", "suspend_process", "suspend (recording stops too)", show=False, id="app.suspend"),
     ]
@@ -90,6 +95,8 @@ class SgmonApp(App[int]):
         self.post_message(SnapshotArrived(snapshot))
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
+        for words, severity in notices(self.latest, message.snapshot):
+            self.notify(words, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
         self.latest = message.snapshot
         receive = getattr(self.screen, "receive", None)
         if receive is not None:
@@ -119,8 +126,20 @@ class SgmonApp(App[int]):
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
+    def action_report(self) -> None:
+        from tui_app.report_screen import ReportScreen
+
+        if not isinstance(self.screen, ReportScreen):
+            self.push_screen(ReportScreen())
+
+    def action_save_flight(self) -> None:
+        if not self.engine.save_flight():
+            self.notify("nothing to save: this is a recording already", markup=False)
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Help", "All keys", self.action_help)
+        yield SystemCommand("Report", "One file for a bug report, secrets masked", self.action_report)
+        yield SystemCommand("Save the flight", "The last minutes as a recording", self.action_save_flight)
         yield SystemCommand("Quit", "Leave; the verdict stays in the scrollback", self.action_quit)
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
         commands = getattr(screen, "palette_commands", None)

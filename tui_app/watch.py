@@ -99,7 +99,12 @@ def _run(make: Callable[[], Engine], settings: Settings) -> int:
     from tui_app.app import SgmonApp
     from tui_app.farewell import farewell
 
-    app = SgmonApp(engine, settings)
+    if engine.replay is not None:
+        from tui_app.replay_app import ReplayApp
+
+        app: SgmonApp = ReplayApp(engine, settings)
+    else:
+        app = SgmonApp(engine, settings)
     code = app.run(mouse=settings.mouse)
     engine.stop()
     for line in farewell(engine.snapshot):
