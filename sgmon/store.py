@@ -152,7 +152,7 @@ def _keep_args(old: Server, new: Server) -> Server:
 def _with_ranks(new: Snapshot) -> Snapshot:
     if new.server is None or not new.gpu.gpus:
         return new
-    gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args)
+    gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args, new.server.visible_devices)
     return new if gpus == new.gpu.gpus else replace(new, gpu=replace(new.gpu, gpus=gpus))
 
 

@@ -16,24 +16,28 @@ CHECKPOINT_ENGINE_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class KillClock:
-    """A time-out of SGLang or torch that runs now. left_s may be negative: it is due."""
+    """A time-out that runs now: of SGLang or torch, or (outside) of a program above the server.
+
+    left_s may be negative: it is due.
+    """
 
     what: str
     left_s: float
     limit_s: float
-    sure: bool = True
+    outside: bool = False
 
     def text(self) -> str:
         if self.left_s <= 0:
             return f"{self.what} ({duration(self.limit_s)}) is due now"
-        about = "" if self.sure else "about "
-        left = f"{about}{duration(self.left_s)}"
+        left = duration(self.left_s)
+        if self.outside:
+            return f"{self.what} ends this server in {left}, {duration(self.limit_s)} after it began"
         return f"this start ends itself in {left}: {self.what} gives up after {duration(self.limit_s)}"
 
 
 def kill_clocks(scene: Scene) -> tuple[KillClock, ...]:
     """The clocks that run in this phase, the nearest first."""
-    found = [c for c in (_barrier(scene), _rendezvous(scene), _warmup(scene)) if c is not None]
+    found = [c for c in (_barrier(scene), _rendezvous(scene), _warmup(scene), _above(scene)) if c is not None]
     return tuple(sorted(found, key=lambda c: c.left_s))
 
 
@@ -91,6 +95,15 @@ def _warmup(scene: Scene) -> KillClock | None:
         return None
     limit = WARMUP_DISAGG_S if scene.args.disaggregation_mode not in ("", "null") else WARMUP_S
     return KillClock("the warm-up request", begin.seen_t + limit - scene.t, limit)
+
+
+def _above(scene: Scene) -> KillClock | None:
+    """``timeout N CMD`` among the launcher's ancestors."""
+    server = scene.snapshot.server
+    if server is None or server.kill_s is None or server.kill_epoch is None:
+        return None
+    left_s = server.kill_epoch - scene.snapshot.epoch + server.kill_s - scene.t
+    return KillClock(f"the timeout above the server (pid {server.kill_pid})", left_s, server.kill_s, outside=True)
 
 
 def _first(scene: Scene, name: str) -> Milestone | None:

@@ -50,6 +50,7 @@ from sgmon.model.verdict import (
     Verdict,
     VerdictChange,
 )
+from sgmon.model.watchdir import WatchDirReading, WatchedDir
 
 __all__ = [
     "KINDS",
@@ -105,4 +106,6 @@ __all__ = [
     "UsualPhase",
     "Verdict",
     "VerdictChange",
+    "WatchDirReading",
+    "WatchedDir",
 ]

@@ -59,6 +59,10 @@ class Server:
     log_kind: str = ""  # file | deleted | pipe | pty | socket | null | none
     log_source: str = ""  # "fd 1 and 2 of pid N" | "--log"
     log_inner_path: str = ""  # as the server sees it, when --proc-root or a mount namespace differ
+    visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES of the launcher; None: not set, or not readable
+    kill_s: float | None = None  # a ``timeout N`` above the launcher: N
+    kill_epoch: float | None = None  # when that program began to count
+    kill_pid: int | None = None
     simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
     missing: tuple[Missing, ...] = ()
 

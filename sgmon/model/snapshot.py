@@ -15,6 +15,7 @@ from sgmon.model.server import Candidate, Server, ServerReading
 from sgmon.model.stacks import CauseHit, StackDump, StacksReading
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import Verdict, VerdictChange
+from sgmon.model.watchdir import WatchDirReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ Reading = Union[
     ProbeReading,
     StartReading,
     Baseline,
+    WatchDirReading,
 ]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
@@ -52,6 +54,7 @@ KINDS: dict[str, type] = {
     "probe": ProbeReading,
     "start": StartReading,
     "baseline": Baseline,
+    "watchdir": WatchDirReading,
 }
 
 
@@ -91,7 +94,8 @@ class Mark:
 class ActivityClock:
     """Signs of life of one process (a rank, or the launcher), newest first; one mark per signal.
 
-    Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power.
+    Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power, files.
+    ``files`` (a watched folder grew) is noted for the launcher: which rank wrote is not known.
     ``cpu`` is kept apart: alone it proves nothing in a collective.
     """
 
@@ -117,6 +121,8 @@ class ActivityClock:
     exit_source: str = ""
     oom_kills: int | None = None  # OOM kills counted since the watch began
     load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
+    load_read_bytes: int | None = None  # of these, read from the disk
+    disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
     gpu_util_min: int | None = None  # over the last 10 s; None below five samples
     gpu_util_max: int | None = None
     gpu_power_min_w: float | None = None
@@ -159,6 +165,7 @@ class Snapshot:
     replay: str = ""  # "" when live, else what is replayed and where
     dropped: int = 0
     start: StartReading | None = None
+    watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
     saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none

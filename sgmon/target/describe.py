@@ -8,6 +8,7 @@ from sgmon.server_args import from_mapping
 from sgmon.settings import Settings
 from sgmon.target import args as command_line
 from sgmon.target import config, inner, logfile, logged_args, version
+from sgmon.target.parents import timeout_above
 from sgmon.target.servers import Found
 
 #: how long the files of an installation may keep us waiting
@@ -45,6 +46,7 @@ def describe(root: str, found: Found, settings: Settings, known: Server | None =
     else:
         installed = version.Version(known.version, known.version_source, known.site_packages)
     log = _log(inside, settings)
+    above = timeout_above(root, pid)
     gaps += [log.missing] if log.missing else []
     return Server(
         pid=pid,
@@ -60,9 +62,20 @@ def describe(root: str, found: Found, settings: Settings, known: Server | None =
         log_kind=log.kind,
         log_source=log.source,
         log_inner_path=log.inner_path,
+        visible_devices=_visible(environ, known),
+        kill_s=above.limit_s if above else None,
+        kill_epoch=above.began_epoch if above else None,
+        kill_pid=above.pid if above else None,
         simulated_gpus=(environ or {}).get("SGMON_DEMO_GPUS", "") or (known.simulated_gpus if known else ""),
         missing=tuple(gaps),
     )
+
+
+def _visible(environ: dict[str, str] | None, known: Server | None) -> str | None:
+    """CUDA_VISIBLE_DEVICES. A title blanks the environment, so what was read before that stays."""
+    if environ:
+        return environ.get("CUDA_VISIBLE_DEVICES")
+    return known.visible_devices if known is not None else None
 
 
 def _version(
