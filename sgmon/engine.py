@@ -5,22 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sgmon.keeper import Keeper
+from sgmon.evidence import ALARMING, Evidence
 from sgmon.log.index import LogIndex
 from sgmon.model import Event, LogReading, ProbeReading, Snapshot
-from sgmon.recorder import Recorder
 from sgmon.replay import REWIND, SHOW, ReplaySource
 from sgmon.source import Source
 from sgmon.stacks.causes import Cause
 from sgmon.store import Store
 
+if TYPE_CHECKING:
+    from sgmon.keeper import Keeper
+    from sgmon.recorder import Recorder
+
 PUBLISH_S = 0.25
 JOIN_S = 1.0
 #: in a replay, "the change before" is one that is at least this far back
 REACH_S = 1.0
-#: states at which evidence is taken once by itself
-_ALARMING = frozenset({"suspect", "stalled"})
 
 Subscriber = Callable[[Snapshot], None]
 
@@ -51,10 +53,9 @@ class Engine:
         self._trouble = ProbeReading("recording")
         self._keeper = keeper
         self._book = book
-        self._auto_evidence = auto_evidence and not source.replay
+        self._evidence = Evidence() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
         self._published_t = -PUBLISH_S
-        self._evidence_for: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -175,14 +176,12 @@ class Engine:
             self._recorder.close()
 
     def _take_evidence(self) -> None:
-        """At the first suspicion of a server: three stack samples of every rank and NCCL's view, once."""
-        server = self.snapshot.server
-        if not self._auto_evidence or server is None or self.snapshot.verdict.state not in _ALARMING:
-            return
-        key = (server.pid, server.start_ticks)
-        if self._evidence_for != key:
-            self._evidence_for = key
-            self.request_stacks(None, samples=3, why=f"auto: {self.snapshot.verdict.state}")
+        """Three stack samples of every rank when they are due; at a suspicion NCCL's view with them."""
+        why = self._evidence.due(self.snapshot) if self._evidence is not None else ""
+        if self.snapshot.verdict.state in ALARMING and why:
+            self.request_stacks(None, samples=3, why=why)
+        elif why:
+            self.source.request_stacks(None, 1, False, why)
 
     def _publish(self, force: bool = False) -> None:
         replay = self.replay

@@ -31,8 +31,9 @@ SUFFIX = ".jsonl.gz"
 class FlightRing:
     """The newest events, at most ``limit`` compressed bytes of them."""
 
-    def __init__(self, epoch: float, limit: int = RING_BYTES) -> None:
+    def __init__(self, epoch: float, limit: int = RING_BYTES, *, ticks: bool = True) -> None:
         self.epoch = epoch
+        self.ticks = ticks
         self.limit = limit
         self.bytes = 0
         self.dropped = 0  # blocks that had to go
@@ -56,7 +57,7 @@ class FlightRing:
 
     def parts(self, note: str) -> tuple[bytes, ...]:
         """What a file of it consists of: a copy of references, not of bytes. From any thread."""
-        header = msgspec.json.encode(Header(epoch=self.epoch, host=socket.gethostname(), note=note))
+        header = msgspec.json.encode(Header(epoch=self.epoch, host=socket.gethostname(), note=note, ticks=self.ticks))
         with self._lock:
             first = list(self._first.values()) if self.dropped else []
             members, block = tuple(self._members), list(self._block)

@@ -30,13 +30,14 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """First line of a recording. epoch: wall clock at t = 0."""
+    """First line of a recording. epoch: wall clock at t = 0. ticks: the watch's own are in it, so none are made up."""
 
     sgmon_recording: int = FORMAT
     sgmon: str = __version__
     epoch: float = 0.0
     host: str = ""
     note: str = ""
+    ticks: bool = False
 
 
 class Encoder:
@@ -46,7 +47,9 @@ class Encoder:
         self._last: dict[str, bytes] = {}
 
     def encode(self, event: Event) -> bytes | None:
-        """The line without its newline; None for what is not recorded (ticks)."""
+        """The line without its newline; None for what is not recorded. Ticks are: verdicts are drawn at them."""
+        if event.kind == "tick":
+            return msgspec.json.encode({"t": round(event.t, 3), "k": "tick"})
         if event.reading is None or event.kind not in KINDS:
             return None
         body = msgspec.json.encode(event.reading)
@@ -70,6 +73,8 @@ class Decoder:
     def decode(self, line: bytes) -> Event | None:
         head = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         kind = msgspec.json.decode(head["k"], type=str)
+        if kind == "tick":
+            return Event(msgspec.json.decode(head["t"], type=float), "tick")
         reading_type = KINDS.get(kind)
         if reading_type is None:
             return None

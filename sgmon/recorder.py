@@ -47,7 +47,7 @@ class Recorder:
         self._written = threading.Condition()
         self._rounds = 0
         self._closing = False
-        self._add(msgspec.json.encode(Header(epoch=epoch, host=host, note=note)))
+        self._add(msgspec.json.encode(Header(epoch=epoch, host=host, note=note, ticks=True)))
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 

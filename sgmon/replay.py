@@ -15,6 +15,8 @@ from sgmon.model import Event
 from sgmon.units import duration
 
 TICK_S = 0.25
+#: where a recording has a hole (a ring whose oldest part is gone) it is not waited for
+HOLE_S = 2.0
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 200.0)
 #: control events: they have no reading, are not recorded and not folded
 REWIND = "rewind"
@@ -32,6 +34,7 @@ class ReplaySource:
         self.speed = speed
         self.length_s: float | None = None
         self._events = events
+        self._ticks = header.ticks
         self._hold = hold
         self._changed = threading.Condition()
         self._stopped = False
@@ -140,7 +143,7 @@ class ReplaySource:
         ticked = 0.0
         self._at_end = False
         for event in self._events:
-            while event.t - ticked >= TICK_S:
+            while not self._ticks and event.t - ticked >= TICK_S:
                 ticked += TICK_S
                 if self._steps == 0:
                     yield from self._until(ticked, TICK_S)
@@ -148,12 +151,13 @@ class ReplaySource:
                     return
                 self._t = ticked
                 yield Event(ticked, "tick")
-            yield from self._until(event.t, 0.0)
+            if event.kind != "tick" or self._steps == 0:
+                yield from self._until(event.t, min(HOLE_S, event.t - self._t) if self._ticks else 0.0)
             if self._stopped or self._rewind_wanted():
                 return
             self._t = max(self._t, event.t)
             yield event
-            if self._take_step():
+            if event.kind != "tick" and self._take_step():
                 yield Event(self._t, SHOW)
         yield Event(self._t, "tick")
         self._arrive()

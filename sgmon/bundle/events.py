@@ -19,7 +19,7 @@ _HELD_MOST = 1 << 16
 def masked_recording(recording: bytes, redact: Redactor, most_bytes: int, *, log: bool) -> bytes:
     """A recording of the same events, masked. Its oldest part goes when it is larger than ``most_bytes``."""
     header = record.header_of(recording)
-    ring = FlightRing(header.epoch, most_bytes)
+    ring = FlightRing(header.epoch, most_bytes, ticks=header.ticks)
     for event in masked(record.events_of(recording), redact, log=log):
         ring.write(event)
     return b"".join(ring.parts(redact.text(header.note, WHERE)))

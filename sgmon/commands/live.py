@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from sgmon.commands.cause_book import read_book
 from sgmon.engine import Engine
-from sgmon.history import History
-from sgmon.keeper import Keeper
-from sgmon.recorder import Recorder
 from sgmon.settings import Settings
 from sgmon.source import LiveSource
+
+if TYPE_CHECKING:
+    from sgmon.keeper import Keeper
+    from sgmon.recorder import Recorder
 
 
 def live_engine(
@@ -33,7 +35,14 @@ def live_engine(
     return Engine(
         source,
         recorder=recorder,
-        keeper=Keeper(source.epoch, None if flight_only else History()) if remember else None,
+        keeper=_keeper(source.epoch, flight_only) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
         book=book,
     )
+
+
+def _keeper(epoch: float, flight_only: bool) -> Keeper:
+    from sgmon.history import History  # SQLite and the rest of it: 20 ms that a single look does not need
+    from sgmon.keeper import Keeper
+
+    return Keeper(epoch, None if flight_only else History())

@@ -24,6 +24,7 @@ from sgmon.model import (
 from sgmon.recorder import Recorder
 
 EVENTS = [
+    Event(0.0, "tick"),
     Event(0.1, "server", ServerReading(server=Server(pid=7, start_ticks=99, argv=("python", "-m"))), 0.01),
     Event(
         0.2,
@@ -51,7 +52,7 @@ EVENTS = [
 
 def _written(path: Path) -> Path:
     recorder = Recorder(path, epoch=1000.0, host="h")
-    for event in [Event(0.0, "tick"), *EVENTS]:
+    for event in [*EVENTS, Event(1.3, "nothing")]:
         recorder.write(event)
     recorder.close()
     return path
