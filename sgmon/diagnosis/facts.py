@@ -17,7 +17,8 @@ def log_fact(scene: Scene) -> Evidence:
     """The last line, and for how long the log has been silent."""
     log = scene.snapshot.log
     if log.last_line is None:
-        return Evidence("log", "the log is empty" if log.path else "no log can be read")
+        by_stack = "; the phase is the one that the stacks show" if scene.phase_source == "stack" else ""
+        return Evidence("log", ("the log is empty" if log.path else "no log can be read") + by_stack)
     silent = scene.t - scene.log_life_t
     text = clean(log.last_line.text, 90)
     said = f"silent for {age(silent)}"

@@ -1,8 +1,16 @@
-"""The phase of the start: from the log, else from titles, mapped shards, compilers and the port."""
+"""The phase of the start: from the log, else from stacks, titles, mapped shards, compilers and the port."""
 
 from __future__ import annotations
 
-from sgmon.model import Snapshot
+from typing import NamedTuple
+
+from sgmon.model import Snapshot, StackDump
+from sgmon.stacks.phase import phase_of, phase_of_all
+
+#: a stack this young tells the phase of now; an older one tells that the start has come this far
+STACK_FRESH_S = 30.0
+#: dumps of one request lie this close together
+_TOGETHER_S = 10.0
 
 ORDER = (
     "launch",
@@ -55,13 +63,52 @@ def order(phase: str) -> int:
     return ORDER.index(name) if name in ORDER else -1
 
 
-def phase_of_snapshot(snapshot: Snapshot) -> str:
-    """The log's phase; what processes show when the log says nothing or is behind them."""
+class Phase(NamedTuple):
+    """The phase, and what tells it. source: log | stack | proc."""
+
+    name: str
+    source: str
+
+
+def phase_of_snapshot(snapshot: Snapshot) -> Phase:
+    """The log's phase; what stacks and processes show when the log says nothing or is behind them."""
     shown = _from_processes(snapshot)
     logged = snapshot.log.phase
-    if not logged or (logged in ("launch", "spawn") and order(shown) > order(logged)):
-        return shown
-    return logged
+    if not log_is_lost(snapshot):
+        behind = logged in ("launch", "spawn") and order(shown) > order(logged)
+        return Phase(shown, "proc") if behind else Phase(logged, "log")
+    dumps = _dumps(snapshot)
+    stacked = phase_of_all(dumps, version_of(snapshot))
+    if not stacked or order(shown) >= order("warmup"):  # the port knows more than any stack
+        return Phase(shown, "proc")
+    fresh = snapshot.t - max(dump.t for dump in dumps) <= STACK_FRESH_S
+    return Phase(stacked, "stack") if fresh or order(stacked) >= order(shown) else Phase(shown, "proc")
+
+
+def log_is_lost(snapshot: Snapshot) -> bool:
+    """No log can be read, it is empty, or its beginning with all milestones is gone."""
+    return not snapshot.log.phase
+
+
+def phases_of_stacks(snapshot: Snapshot) -> dict[int, str]:
+    """pid -> the phase that its fresh stack proves, for where the log is lost."""
+    if not log_is_lost(snapshot):
+        return {}
+    found = {dump.pid: phase_of(dump, version_of(snapshot)) for dump in _dumps(snapshot)}
+    return {pid: phase for pid, phase in found.items() if phase}
+
+
+def version_of(snapshot: Snapshot) -> str:
+    server = snapshot.server
+    return snapshot.log.version or (server.version if server is not None else "")
+
+
+def _dumps(snapshot: Snapshot) -> list[StackDump]:
+    """The newest usable dump of each process that lives, of the last request alone."""
+    alive = {p.pid for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")}
+    newest = {d.pid: d for d in snapshot.stacks if d.threads and not d.error and d.pid in alive}
+    last_t = max((d.t for d in newest.values()), default=0.0)
+    return [d for d in newest.values() if last_t - d.t <= _TOGETHER_S]
 
 
 def _from_processes(snapshot: Snapshot) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sgmon.diagnosis import floors
-from sgmon.diagnosis.phase import order
+from sgmon.diagnosis.phase import order, phases_of_stacks, version_of
 from sgmon.diagnosis.places import Place, places
 from sgmon.diagnosis.stack_words import StackWait, stack_wait
 from sgmon.diagnosis.waits import PEER_KINDS, Wait, download_of, wait_of
@@ -14,7 +14,8 @@ from sgmon.units import percent, rate
 
 #: a mark this young means "now": readings come once a second, busy machines skip some
 FRESH_S = 6.0
-#: dumps older than this, or older than the last sign of life, say nothing about now
+#: dumps older than the last sign of life say nothing about now; of a rank that has used CPU since, those older than
+#: this neither
 STACK_FRESH_S = 300.0
 #: phases whose work is reading
 _READING = frozenset({"launch", "spawn", "weights", "draft_weights"})
@@ -164,15 +165,14 @@ def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
         chosen = [p for p in alive if p.role == "launcher"]  # once it has children it only waits: never the culprit
     clocks = {c.pid: c for c in snapshot.clocks if c.gone_t is None}
     progress = {p.rank: p for p in snapshot.log.ranks}
-    server = snapshot.server
-    version = snapshot.log.version or (server.version if server is not None else "")
-    come = places(snapshot.log, tuple(p.rank for p in chosen if p.role == "scheduler"), version)
+    stacked = phases_of_stacks(snapshot)
+    come = places(snapshot.log, tuple(p.rank for p in chosen if p.role == "scheduler"), version_of(snapshot))
     furthest = max(come.values(), default=None)
     views = []
     for process in chosen:
         place = come.get(process.rank)
         behind = place is not None and place != furthest
-        own = progress[process.rank].phase if behind and process.rank in progress else phase
+        own = progress[process.rank].phase if behind and process.rank in progress else stacked.get(process.pid, phase)
         own = "spawn" if process.role == "importing" else own
         views.append(_view(snapshot, process, clocks.get(process.pid), progress.get(process.rank), own, place))
     over = order("scheduler_ready")
@@ -195,9 +195,13 @@ def _view(
     phase: str,
     place: Place | None,
 ) -> RankView:
-    newest = max((m.t for m in clock.marks if m.signal != "cpu"), default=0.0) if clock is not None else 0.0
+    marks = clock.marks if clock is not None else ()
+    strong_t = max((m.t for m in marks if m.signal != "cpu"), default=0.0)
+    any_t = max((m.t for m in marks), default=0.0)
     dumps = tuple(
-        d for d in snapshot.stacks if d.pid == process.pid and d.t >= newest and snapshot.t - d.t <= STACK_FRESH_S
+        d
+        for d in snapshot.stacks
+        if d.pid == process.pid and d.t >= strong_t and (d.t >= any_t or snapshot.t - d.t <= STACK_FRESH_S)
     )[-3:]
     return RankView(
         rank=process.rank,

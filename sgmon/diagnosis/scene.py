@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from sgmon.diagnosis import quiet, usual
-from sgmon.diagnosis.phase import phase_of_snapshot
+from sgmon.diagnosis.phase import phase_of_snapshot, version_of
 from sgmon.diagnosis.ranks import RankView, rank_views
 from sgmon.model import ActivityClock, Process, ServerArgs, Snapshot
 
@@ -27,11 +27,11 @@ class Scene:
     blind: bool
     healed_s: float
     helpers_t: float  # newest sign of life of the launcher and what is neither rank nor detokenizer
+    phase_source: str = "log"  # log | stack | proc
 
     @property
     def version(self) -> str:
-        server = self.snapshot.server
-        return self.snapshot.log.version or (server.version if server is not None else "")
+        return version_of(self.snapshot)
 
     @property
     def was_ready(self) -> bool:
@@ -68,7 +68,7 @@ class Scene:
 
 def scene_of(snapshot: Snapshot) -> Scene:
     """Look at the snapshot once; all rules share the result."""
-    phase = phase_of_snapshot(snapshot)
+    phase, source = phase_of_snapshot(snapshot)
     ranks = rank_views(snapshot, phase)
     alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
     launcher = next((p for p in alive if p.role == "launcher"), None)
@@ -87,6 +87,7 @@ def scene_of(snapshot: Snapshot) -> Scene:
         blind=not any(_readable(v) for v in ranks),
         healed_s=max(min(healed, default=0.0), usual.quiet_s(snapshot) or 0.0),
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
+        phase_source=source,
     )
 
 
