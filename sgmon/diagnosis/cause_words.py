@@ -34,7 +34,7 @@ _WORDS = {
     "warmup_failed": "the warm-up request failed",
     "model_not_found": "the model was not found",
     "model_access_denied": "access to the model was denied",
-    "hub_unreachable": "the model hub cannot be reached",
+    "hub_unreachable": "the model is not here, and its hub cannot be reached",
     "weights_missing": "a weight file is missing",
     "weights_corrupt": "a weight file is damaged",
     "build_tool_missing": "a compiler or ninja is missing",

@@ -75,7 +75,7 @@ def crashed(scene: Scene) -> Verdict | None:
 
 
 def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
-    first = next((c for c in dead if error is not None and error.rank and c.rank == error.rank), dead[0])
+    first = _first_dead(dead, error)
     launcher_died = any(c.role == "launcher" for c in dead)
     if error is None and scene.was_ready and all(c.exit_code == 0 for c in dead):
         return _ended(scene, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
@@ -118,7 +118,7 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
     if launcher_died and scene.ranks:
         left = ", ".join(f"{v.name} (pid {v.pid})" for v in scene.ranks[:4])
         evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
-    rank = error.rank if error is not None and error.rank else first.rank
+    rank = error.rank if error is not None and error.rank and error.kind not in _CONSEQUENCES else first.rank
     return Verdict(
         "crashed",
         headline,
@@ -130,6 +130,13 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
         evidence=tuple(evidence[:5]),
         next=_log_steps(scene, error),
     )
+
+
+def _first_dead(dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
+    """The rank that the log names; but a rank that was killed goes before the one that complains of its absence."""
+    complains = error is not None and error.kind in _CONSEQUENCES and _violent(dead[0])
+    named = error.rank if error is not None and not complains else ""
+    return next((c for c in dead if named and c.rank == named), dead[0])
 
 
 def _ended(scene: Scene, fact: Evidence) -> Verdict:

@@ -67,6 +67,24 @@ def test_rank_gone_while_the_launcher_lives(ready: bool) -> None:
     assert world.verdict.odd_ranks == ("TP1",)
 
 
+def test_the_killed_rank_is_named_not_the_one_that_misses_it() -> None:
+    """Seen on a real server: TP1 is killed, TP0 raises gloo's complaint and exits with 0 within the same second."""
+    world = World(2).to("ready")
+    world.answers(200)
+    world.run(5)
+    world.log(
+        "TP0: Scheduler hit an exception: Traceback (most recent call last):",
+        '  File "torch/distributed/distributed_c10d.py", line 3151, in broadcast',
+        "RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:21121: Connection reset by peer.",
+    )
+    world["TP0"].does(gone=True, state="Z", exit_code=0)
+    world["TP1"].does(gone=True, state="Z", exit_signal=9)
+    world.run(3)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.odd_ranks == ("TP1",)
+    assert world.verdict.headline.startswith("TP1 (pid 102) was killed by SIGKILL after it was ready")
+
+
 def test_oom_killer_is_said_only_when_its_count_moved() -> None:
     world = World(2).to("weights")
     world.run(5)

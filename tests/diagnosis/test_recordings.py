@@ -170,6 +170,14 @@ def test_quiet_hang_recorded_live(name: str, fault_t: float, odd: tuple[str, ...
     assert any(e.signal == "stack" for e in snapshot.verdict.evidence)
 
 
+def test_three_faults_of_one_real_start() -> None:
+    """Recorded live: TP1 stopped at import (17.1 s) and in the warm-up (54.0 s), killed when ready (65.6 s)."""
+    changes, _ = played("cpu-tp2-live-three-faults")
+    assert states(changes) == ["progressing", "stopped", "progressing", "stopped", "progressing", "ready", "crashed"]
+    assert {c.verdict.odd_ranks for c in changes if c.verdict.state in ("stopped", "crashed")} == {("TP1",)}
+    assert changes[-1].verdict.headline.startswith("TP1 (pid 5434) was killed by SIGKILL after it was ready")
+
+
 @pytest.mark.parametrize("name", ["demo-slow-disk", "demo-compiling"])
 def test_slow_and_compiling_recorded_live(name: str) -> None:
     changes, _ = played(name)
