@@ -25,6 +25,8 @@ from sgmon.target import TargetError, find
 HELP = "block until ready, crashed or stalled (for scripts)"
 LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
+#: a dead process is seen before the lines that tell why it died are read
+CAUSE_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,11 +72,17 @@ class Waiting:
         self.code: int | None = None
         self.ended: Callable[[], bool] = lambda: False  # whether the process that was to become the server is gone
         self._standing_since: float | None = None
+        self._crashed_since: float | None = None
 
     def look(self, snapshot: Snapshot) -> bool:
         state = snapshot.verdict.state
-        if state in ("ready", "crashed"):
+        if state == "ready":
             self.code = exit_code(state)
+        elif state == "crashed":
+            if self._crashed_since is None:
+                self._crashed_since = snapshot.t
+            if snapshot.t - self._crashed_since >= CAUSE_S:
+                self.code = exit_code(state)
         elif state in _STANDING:
             if self._standing_since is None:
                 self._standing_since = snapshot.t

@@ -1,0 +1,26 @@
+"""When ``sgmon wait`` is over."""
+
+from __future__ import annotations
+
+from sgmon.commands.wait import Waiting
+from sgmon.model import Server, Snapshot, Verdict
+
+
+def seen(t: float, state: str) -> Snapshot:
+    return Snapshot(t=t, server=Server(1, 1), verdict=Verdict(state, ""))
+
+
+def test_a_crash_is_told_a_second_later_with_its_cause() -> None:
+    """A rank is seen gone before the lines are read that say why: the first headline would be "killed by SIGKILL"."""
+    waiting = Waiting(60, 30)
+    assert not waiting.look(seen(10.0, "crashed"))
+    assert not waiting.look(seen(10.5, "crashed"))
+    assert waiting.look(seen(11.0, "crashed")) and waiting.code == 5
+
+
+def test_ready_at_once_and_a_stall_when_it_has_held() -> None:
+    waiting = Waiting(60, 30)
+    assert not waiting.look(seen(5, "stalled"))
+    assert not waiting.look(seen(20, "progressing"))
+    assert not waiting.look(seen(25, "stopped"))
+    assert waiting.look(seen(26, "ready")) and waiting.code == 0
