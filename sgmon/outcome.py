@@ -170,14 +170,22 @@ def _wall(milestone: Milestone, epoch: float, shift: float) -> float:
 
 
 def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[Passed, ...]:
-    """The first time that each rank passed each milestone; repeats (bars) are left out."""
+    """The first time that each rank passed each milestone; repeats (bars) are left out.
+
+    A line without a date has the time at which it was read: at most that of the next dated one, for a watch may
+    begin late.
+    """
     found: dict[tuple[str, str], Passed] = {}
-    for milestone in log.milestones:
-        key = (milestone.name, milestone.rank)
-        if key not in found:
-            at = max(0.0, round(at_s(milestone), 2))
-            found[key] = Passed(milestone.name, at, milestone.line, milestone.rank, milestone.phase)
-    return tuple(found.values())
+    after = float("inf")
+    for milestone in sorted(log.milestones, key=lambda m: m.line, reverse=True):
+        at = at_s(milestone)
+        if milestone.t is not None:
+            after = min(after, at)
+        at = max(0.0, round(min(at, after), 2))
+        found[milestone.name, milestone.rank] = Passed(
+            milestone.name, at, milestone.line, milestone.rank, milestone.phase
+        )
+    return tuple(sorted(found.values(), key=lambda one: one.line))
 
 
 def _duration(passed: tuple[Passed, ...], outcome: str, so_far_s: float) -> float | None:

@@ -30,7 +30,7 @@ class RecordingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """First line of a recording. epoch: wall clock at t = 0. ticks: the watch's own are in it, so none are made up."""
+    """First line of a recording. epoch: wall clock at t = 0. ticks: the watch's own are in it, none are made up."""
 
     sgmon_recording: int = FORMAT
     sgmon: str = __version__

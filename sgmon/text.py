@@ -90,7 +90,7 @@ def mask(text: str) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether a flag or variable of this name holds a secret (max_total_tokens does not)."""
-    bare = name.strip("-'\"").lower()
+    bare = name.strip("-'\"").lower().replace("-", "_")
     return bool(re.fullmatch(_SECRET_NAME, bare, re.IGNORECASE)) and not _SAFE_NAME.fullmatch(bare)
 
 

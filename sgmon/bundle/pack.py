@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import secrets
 import zipfile
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from sgmon.record import RecordingError
 
 MOST_BYTES = 5_000_000
 _RECORDING_BYTES = 3_500_000
+_HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
 LEFT_OUT = "(left out: --no-log)"
 
 
@@ -60,7 +62,7 @@ def pack(
     redact.learn_from(materials.log_head)
     redact.learn_from(materials.log_tail)
     if hash_paths:
-        redact.hide_names(_private_names(materials.snapshot))
+        redact.hide_names(_private_names(materials))
     snapshot = materials.snapshot if log else _without_log(materials.snapshot)
     room = _RECORDING_BYTES
     while True:
@@ -131,10 +133,15 @@ def _without_log(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def _private_names(snapshot: Snapshot) -> tuple[str, ...]:
-    """Names that tell of the user and that are no absolute paths: the model, the host."""
+def _private_names(materials: Materials) -> tuple[str, ...]:
+    """Names that tell of the user and that are no absolute paths: the model, the host, whose home it is."""
+    snapshot = materials.snapshot
     server = snapshot.server
     names = [snapshot.start.host] if snapshot.start is not None else []
+    names += [value for name, value in materials.machine if name == "host"]
+    places = [materials.log_head, materials.log_tail]
     if server is not None:
         names += [server.args.model_path, server.args.served_name]
+        places += [server.log_path, server.site_packages, *server.argv]
+    names += [name for place in places for name in _HOME.findall(place)]
     return tuple(name for name in names if name and not name.startswith("/"))

@@ -37,6 +37,17 @@ _SIGNED = re.compile(
 )
 _COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]{4,}", re.IGNORECASE)
 _CURL = re.compile(r"(?P<head>\s(?:-u|--user)[ =]['\"]?[^\s:'\"]+:)[^\s'\"]+")
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)")
+_TOKEN_NAMES = frozenset({"token", "use_auth_token", "auth_token", "access_token", "hf_token", "bearer_token"})
+_TOKEN_VALUE = re.compile(r"(?=[^A-Z\d]*[A-Z\d])[\w.-]{10,}")
+#: a line, with the next one where the value may stand there
+_LINES = re.compile(r"[^\n]*(?:[=:][ \t]*\r?\n[^\n]*)?(?:\n|$)")
+#: what a line must hold to be looked at more closely (the patterns are slow on long words)
+_HINT = re.compile(
+    r"key|token|secret|passw|passphrase|credential|bearer|basic|cookie|://|hf_|sk-|AKIA|ASIA|gh[pousr]_|glpat|xox|eyJ"
+    r"|AIza|nvapi-|npm_|pypi-|dop_v1_|github_pat|r8_|[?&]sig|[?&]code=|x-amz|curl| -u |--user",
+    re.IGNORECASE,
+)
 _NOTHING = frozenset({"none", "null", "false", "true", "", MASK.lower()})
 _BEFORE_MASK = re.compile(r"([\w.-]+)\\*['\"]?\s*[=:,]?\s*\\*['\"]?(?:bearer |basic )?\*{8}", re.IGNORECASE)
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+~-]+/)*[\w.@+~-]+")
@@ -55,6 +66,7 @@ class Redactor:
         self._known: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
         self._names: set[str] = set()
+        self._private: re.Pattern[str] | None = None
         self._seen: dict[str, tuple[str, Counter[str]]] = {}
 
     def learn(self, values: Iterable[str]) -> None:
@@ -71,12 +83,16 @@ class Redactor:
         self.learn(
             match["value"]
             for match in _PAIR.finditer(text)
-            if is_secret_name(match["name"]) and not match["sep"].isspace() and not match["value"].isdigit()
+            if _is_secret(match["name"], match["value"])
+            and not match["sep"].isspace()
+            and not match["value"].isdigit()
         )
 
     def hide_names(self, paths: Iterable[str]) -> None:
-        """Relative paths and names that hashing must also reach (a model's)."""
-        self._names |= {path for path in paths if len(path) > 3}
+        """Relative paths and names that hashing must also reach: a model's, a user's."""
+        self._names |= {path for path in paths if len(path) >= 3}
+        longest = sorted(self._names, key=len, reverse=True)
+        self._private = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(name) for name in longest)})(?!\w)")
         self._seen = {}
 
     def text(self, text: str, where: str) -> str:
@@ -131,14 +147,9 @@ class Redactor:
     def _mask(self, text: str) -> tuple[str, Counter[str]]:
         if self._pattern is not None:
             text = self._pattern.sub(MASK, text)
-        text = mask(text)
-        text = _MORE.sub(MASK, text)
-        text = _PAIR.sub(_mask_pair, text)
-        if "://" in text:
-            text = _USERINFO.sub(lambda m: m["head"] + _who(m["who"]), text)
-        text = _SIGNED.sub(lambda m: m["head"] + MASK, text)
-        text = _COOKIE.sub(lambda m: m["head"] + MASK, text)
-        text = _CURL.sub(lambda m: m["head"] + MASK, text)
+        if "PRIVATE" in text:
+            text = _KEY_BLOCK.sub(lambda m: MASK + "\n" * m[0].count("\n"), text)  # line numbers stay
+        text = "".join(_mask_line(part) if _HINT.search(part) else part for part in _LINES.findall(text))
         names: Counter[str] = Counter()
         if MASK in text:
             named = [match[1] for match in _BEFORE_MASK.finditer(text)]
@@ -148,8 +159,8 @@ class Redactor:
                 names["a value"] += rest
         if self.hash_paths:
             text = _PATH.sub(lambda m: self._hashed(m[0]), text)
-            for name in self._names:
-                text = text.replace(name, self._part(name))
+            if self._private is not None:
+                text = self._private.sub(lambda m: self._part(m[0]), text)
         return text, names
 
     def _hashed(self, path: str) -> str:
@@ -165,10 +176,29 @@ class Redactor:
         return "p" + hashlib.sha256((self._salt + part).encode()).hexdigest()[:8] + kept
 
 
+def _mask_line(text: str) -> str:
+    text = mask(text)
+    text = _MORE.sub(MASK, text)
+    text = _PAIR.sub(_mask_pair, text)
+    if "://" in text:
+        text = _USERINFO.sub(lambda m: m["head"] + _who(m["who"]), text)
+    text = _SIGNED.sub(lambda m: m["head"] + MASK, text)
+    text = _COOKIE.sub(lambda m: m["head"] + MASK, text)
+    return _CURL.sub(lambda m: m["head"] + MASK, text)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    """By its name; a bare "token" counts when its value looks like one."""
+    if is_secret_name(name):
+        return True
+    bare = name.strip("-'\"").lower()
+    return bare in _TOKEN_NAMES and bool(_TOKEN_VALUE.fullmatch(value))
+
+
 def _mask_pair(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
     flag = name.startswith("--")
-    if not is_secret_name(name) or value.lower() in _NOTHING or value.startswith(MASK):
+    if not _is_secret(name, value) or value.lower() in _NOTHING or value.startswith(MASK):
         return match[0]
     if match["sep"].isspace() and not flag:
         return match[0]  # prose: "token ids"
