@@ -43,6 +43,7 @@ class _Watched:
     gone_t: float | None = None
     load_start: tuple[int, int] | None = None
     load_bytes: int | None = None
+    load_read_bytes: int | None = None
 
 
 class ActivityTracker:
@@ -208,14 +209,15 @@ class ActivityTracker:
             read = (process.read_bytes or 0) - watched.load_start[0]
             grown = (process.rss_file_bytes or 0) - watched.load_start[1]
             watched.load_bytes = max(read, grown, watched.load_bytes or 0)
+            watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
 
     def _clock(self, watched: _Watched) -> ActivityClock:
         process, history = watched.process, watched.history
         util_min, util_max, power_min, power_max = self._gpu_window(process)
         cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
         tree = history.rate("tree_s", CPU_WINDOW_S)
-        rchar = history.rate("rchar")
-        reads = [r for r in (rchar, history.rate("read_bytes"), history.rate("rss_file")) if r is not None]
+        rchar, disk = history.rate("rchar"), history.rate("read_bytes")
+        reads = [r for r in (rchar, disk, history.rate("rss_file")) if r is not None]
         clock = ActivityClock(
             pid=process.pid,
             rank=process.rank,
@@ -237,6 +239,8 @@ class ActivityTracker:
             exit_source=process.exit_source,
             oom_kills=self._oom_kills,
             load_bytes=watched.load_bytes,
+            load_read_bytes=watched.load_read_bytes,
+            disk_rate=disk,
             gpu_util_min=util_min,
             gpu_util_max=util_max,
             gpu_power_min_w=power_min,

@@ -22,7 +22,7 @@ def log_fact(scene: Scene) -> Evidence:
     silent = scene.t - scene.log_life_t
     text = clean(log.last_line.text, 90)
     said = f"silent for {age(silent)}"
-    dated = scene.snapshot.epoch + scene.t - log.last_t if log.last_t is not None else 0.0
+    dated = scene.snapshot.epoch + scene.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
         said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"
     return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)

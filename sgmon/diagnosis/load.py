@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sgmon.diagnosis.scene import Scene
-from sgmon.model import Evidence
+from sgmon.model import Bar, Evidence
 from sgmon.units import duration, percent, plural, rate, size
+
+#: tqdm's own clock: "[01:23<04:56, ...]"
+_ELAPSED = re.compile(r"\[(?:(\d+):)?(\d+):(\d+)<")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """done_bytes is a sum over ranks, which share the page cache: each reads a part, the sum is near the whole."""
+    """How far the load is. Ranks share the page cache: what each reads from the disk is a part of the whole, so these
+    bytes are summed; what each maps or copies from the cache the others map again, so there the furthest counts."""
 
     done_bytes: int | None
     total_bytes: int | None
-    speed: float | None  # bytes/s, all ranks
+    speed: float | None  # bytes/s, counted as ``done_bytes`` is
     share: float | None  # 0..1
     eta_s: float | None
     by: str  # "bar" | "bytes" | ""
@@ -29,42 +35,51 @@ def load_of(scene: Scene) -> Load | None:
     if scene.phase not in ("weights", "draft_weights"):
         return None
     clocks = [v.clock for v in scene.ranks if v.clock is not None]
-    parts = [c.load_bytes for c in clocks if c.load_bytes is not None]
-    speeds = [c.read_rate for c in clocks if c.read_rate is not None]
     total = scene.snapshot.procs.model_bytes
-    done = sum(parts) if parts else None
-    speed = sum(speeds) if speeds else None
+    done = _whole([c.load_read_bytes for c in clocks], [c.load_bytes for c in clocks])
+    speed = _whole([c.disk_rate for c in clocks], [c.read_rate for c in clocks])
+    if done is not None and total:
+        done = min(done, total)
     share, by = None, ""
     bar = next((b for b in scene.snapshot.log.bars if b.name.endswith("weights_progress") and b.total), None)
     if bar is not None:
         share, by = bar.done / bar.total, "bar"
     elif done is not None and total:
-        share, by = min(1.0, done / total), "bytes"
-    if done is not None and total and done > 1.05 * total and parts and speeds:
-        done, speed = (
-            max(parts),
-            max(speeds),
-        )  # from the page cache every rank maps the whole: the sum counts it twice
-    left = (1 - share) * total if share is not None and total else None
-    eta = left / speed if left is not None and speed and speed > 1e5 else None
-    if by == "bar" and share is not None:
-        eta = _eta_of_bar(scene, share)
+        share, by = done / total, "bytes"
+    eta = None if bar is None else _eta_of_bar(scene, bar)
+    if eta is None and done is not None and total and speed and speed > 1e5:
+        eta = (total - done) / speed
     shards = [v.process.shards for v in scene.ranks if v.process.shards is not None]
     mapped = tuple(sorted({n for s in shards for n in s.names}))
     first = shards[0] if shards else None
     return Load(
-        done, total, speed, share, eta, by, mapped, first.mount if first else "", first.fstype if first else ""
+        None if done is None else round(done),
+        total,
+        speed,
+        share,
+        eta,
+        by,
+        mapped,
+        first.mount if first else "",
+        first.fstype if first else "",
     )
 
 
-def _eta_of_bar(scene: Scene, share: float) -> float | None:
-    """From the pace so far; too early to say below 5 %."""
-    begun = [
-        m.seen_t for m in scene.snapshot.log.milestones if m.name.endswith("load_begin") and m.seen_t is not None
-    ]
-    if not begun or share < 0.05:
+def _whole(parts: Sequence[float | None], each: Sequence[float | None]) -> float | None:
+    """The sum of the parts, or the largest of what each has by itself, whichever is more; None: nothing known."""
+    known = [part for part in parts if part is not None]
+    summed = [sum(known)] if known else []
+    return max((*summed, *(one for one in each if one is not None)), default=None)
+
+
+def _eta_of_bar(scene: Scene, bar: Bar) -> float | None:
+    """From the bar's own clock, which also ran before the watch; too early to say below 5 %."""
+    share, shown = bar.done / bar.total, _ELAPSED.search(bar.text)
+    if share < 0.05 or bar.moved_t is None or shown is None:
         return None
-    return (1 - share) * (scene.t - begun[-1]) / share
+    hours, minutes, seconds = (int(part or 0) for part in shown.groups())
+    elapsed = hours * 3600 + minutes * 60 + seconds + (scene.t - bar.moved_t)
+    return (1 - share) * elapsed / share
 
 
 def load_fact(load: Load) -> Evidence:

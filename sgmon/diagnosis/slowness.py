@@ -8,6 +8,7 @@ from sgmon.diagnosis.grammar import names, phrase, verb
 from sgmon.diagnosis.load import load_of
 from sgmon.diagnosis.ranks import FRESH_S, RankView
 from sgmon.diagnosis.scene import Scene
+from sgmon.model import Mark
 from sgmon.units import duration, percent, rate
 
 #: bytes/s below which a load is called slow
@@ -51,11 +52,15 @@ def _disk(scene: Scene, movers: list[RankView]) -> str:
     if storage and all(v in storage for v in movers):
         return f"{phrase(storage, storage[0].wait.text)}, nothing came for {since(scene, storage[0].life_t)}"
     load = load_of(scene)
-    reading = [v for v in movers if v.clock is not None and any(m.signal == "bytes" for m in v.clock.marks[:2])]
+    reading = [v for v in movers if any(_reads_now(v, m) for m in (v.clock.marks if v.clock is not None else ()))]
     idle = all((v.clock.demand_percent or 0) < 50 for v in movers if v.clock is not None)
     if load is not None and reading and idle and load.speed and load.speed < SLOW_BYTES_S:
         return f"the disk gives {rate(load.speed)} only"
     return ""
+
+
+def _reads_now(view: RankView, mark: Mark) -> bool:
+    return mark.signal == "bytes" and view.t - mark.t <= FRESH_S
 
 
 def _unusual(scene: Scene) -> str:
