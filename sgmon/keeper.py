@@ -43,7 +43,7 @@ class Keeper:
         self._last = Snapshot(epoch=epoch)
         self._episode: dict[str, Path | None] = {}  # state -> its file (None: not named yet)
         self._files = 0
-        self._again: tuple[float, str] | None = None
+        self._again: tuple[float, str, dict[str, Path | None]] | None = None
         self._looked_key: RunKey | None = None
         self._stored: set[tuple[int, int, str]] = set()
         self._ended_t: float | None = None
@@ -76,7 +76,7 @@ class Keeper:
         snapshot = self._last
         if self._keeps(snapshot):
             if self._again is not None:
-                self._save_alarm(snapshot, self._again[1])
+                self._save_alarm(snapshot, *self._again[1:])
             self._store(snapshot, at_end=True)
         for thread in self._threads:
             thread.join(CLOSE_S)
@@ -95,15 +95,15 @@ class Keeper:
         elif state in ALARMS and state not in self._episode and self._files < AUTO_FILES:
             self._files += 1
             self._episode[state] = None
-            self._again = (snapshot.t + SETTLE_S, state)
-            self._save_alarm(snapshot, state)
+            self._again = (snapshot.t + SETTLE_S, state, self._episode)
+            self._save_alarm(snapshot, state, self._episode)
         if self._again is not None and snapshot.t >= self._again[0]:
-            state, self._again = self._again[1], None
-            self._save_alarm(snapshot, state)
+            due, self._again = self._again, None
+            self._save_alarm(snapshot, *due[1:])
 
-    def _save_alarm(self, snapshot: Snapshot, state: str) -> None:
+    def _save_alarm(self, snapshot: Snapshot, state: str, episode: dict[str, Path | None]) -> None:
         """The first time under a new name, then over the same file."""
-        episode, stamp = self._episode, _stamp(snapshot)
+        stamp = _stamp(snapshot)
         pid = snapshot.server.pid if snapshot.server is not None else None
 
         def work() -> Path | Reading:

@@ -1,0 +1,201 @@
+"""What a live watch remembers: flights on alarms, finished starts, the baseline; never in the engine's way."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from sgmon import record
+from sgmon.baseline import baseline
+from sgmon.history import History, HistoryError
+from sgmon.keeper import SETTLE_S, Keeper
+from sgmon.model import Baseline, Event, ProbeReading, Snapshot
+from sgmon.outcome import run_of
+from sgmon.store import Store
+from tests.memory import watches
+from tests.memory.watches import snapshot
+
+LIMIT_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "sgmon"
+
+
+def _keeper(history: History | None = None) -> Keeper:
+    keeper = Keeper(watches.EPOCH, history)
+    for event in watches.events():
+        keeper.write(event)
+    return keeper
+
+
+def _look(keeper: Keeper, now: Snapshot) -> list[Event]:
+    """Look, wait until every thread has ended, and look again: what has come of it."""
+    come = keeper.look(now)
+    for thread in list(keeper._threads):
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
+    return come + keeper.look(now)
+
+
+def _ready() -> Snapshot:
+    store = Store(watches.EPOCH)
+    for event in watches.events():
+        store.step(event)
+    return snapshot("ready", t=70.0, log=store.snapshot.log)
+
+
+@pytest.mark.parametrize("state", ["stalled", "stopped", "crashed"])
+def test_an_alarm_saves_the_flight_once_an_episode(state: str, state_home: Path) -> None:
+    keeper = _keeper()
+    keeper.look(snapshot())
+    for t in (20.0, 21.0, 22.0):
+        _look(keeper, snapshot(state, t))
+    files = list((state_home / "flights").iterdir())
+    assert len(files) == 1
+    assert files[0].name.endswith(f"-pid4711-{state}.jsonl.gz")
+    assert keeper.saved == (str(files[0]),)
+    header, events = record.read(files[0])
+    assert header.note == f"headline of {state}"
+    assert [event.kind for event in events] == [event.kind for event in watches.events()]
+
+
+def test_the_file_is_written_again_with_what_came_after() -> None:
+    keeper = _keeper()
+    _look(keeper, snapshot("stalled", 20.0))
+    keeper.write(Event(25.0, "tick"))
+    late = snapshot("stalled", 20.0 + SETTLE_S)
+    _look(keeper, late)
+    assert len(keeper.saved) == 1
+    assert [event.t for event in record.read(Path(keeper.saved[0]))[1]][-1] == 25.0
+
+
+def test_a_new_episode_has_a_new_file_and_there_is_an_end_to_it() -> None:
+    keeper = _keeper()
+    for number in range(20):
+        for state in ("stalled", "progressing"):
+            now = snapshot(state, 30.0 * number)
+            _look(keeper, now)
+    assert 2 <= len(keeper.saved) <= 6
+
+
+def test_a_simulated_server_leaves_nothing_behind(state_home: Path) -> None:
+    from dataclasses import replace
+
+    keeper = _keeper(History())
+    server = replace(watches.SERVER, simulated_gpus="/tmp/g")
+    keeper.look(snapshot("crashed", 20.0, server=server))
+    keeper.look(snapshot("crashed", 40.0, server=server))
+    keeper.close()
+    assert not state_home.exists() or not list(state_home.rglob("*.*"))
+
+
+def test_asked_for_it_is_saved_at_once() -> None:
+    keeper = _keeper()
+    keeper.look(snapshot())
+    keeper.save_flight()
+    _look(keeper, snapshot())
+    assert keeper.saved[0].endswith("-asked.jsonl.gz")
+
+
+def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    keeper = _keeper(History())
+    said = [event.reading for event in _look(keeper, snapshot("crashed", 20.0))]
+    errors = {reading.name: reading for reading in said if isinstance(reading, ProbeReading)}
+    assert "Not a directory" in errors["flight"].error
+    assert errors["flight"].remedy
+    assert keeper.saved == ()
+
+
+def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
+    history = History()
+    keeper = _keeper(history)
+    ready = _ready()
+    for t in (70.0, 71.0, 72.5, 73.0, 90.0):
+        now = snapshot("ready", t, log=ready.log)
+        _look(keeper, now)
+    keeper.close()
+    runs = history.runs()
+    assert len(runs) == 1
+    run = runs[0]
+    assert (run.outcome, run.duration_s, run.key.caches, run.env) == (
+        "ready",
+        61.0,
+        "warm",
+        (("NCCL_DEBUG", "INFO"),),
+    )
+    assert {one.name: (one.at_s, one.line) for one in run.milestones}["load_begin"] == (23.0, 3)
+
+    again = _keeper(history)
+    first = snapshot("progressing", 1.0)
+    found = [e.reading for e in _look(again, first)]
+    assert [type(reading) for reading in found] == [Baseline]
+    base = found[0]
+    assert isinstance(base, Baseline)
+    assert (base.count, base.ready_median_s) == (1, 61.0)
+    assert "mount and caches" in base.like
+
+
+def test_a_first_start_has_no_number() -> None:
+    keeper = _keeper(History())
+    first = snapshot("progressing", 1.0)
+    events = _look(keeper, first)
+    assert [event.reading for event in events] == [Baseline()]
+    store = Store(watches.EPOCH)
+    assert store.step(events[0]).baseline is None
+
+
+def test_a_stalled_start_is_stored_when_the_watch_ends() -> None:
+    history = History()
+    keeper = _keeper(history)
+    keeper.look(snapshot("stalled", 50.0))
+    keeper.close()
+    assert [run.outcome for run in history.runs()] == ["stalled"]
+
+
+def test_ready_is_not_taken_back() -> None:
+    history = History()
+    number = history.add(run_of(_ready(), "ready"))
+    assert history.add(run_of(snapshot("crashed", 900.0), "crashed")) == number
+    assert [run.outcome for run in history.runs()] == ["ready"]
+
+
+def test_a_hung_home_does_not_hold_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+
+    class Hung(History):
+        def baseline(self, key: object) -> None:
+            never.wait(60)
+
+    keeper = _keeper(Hung())
+    monkeypatch.setattr("sgmon.keeper.CLOSE_S", 0.05)
+    assert keeper.look(snapshot("progressing", 1.0)) == []
+    assert keeper.look(snapshot("progressing", 2.0)) == []
+    keeper.close()
+    never.set()
+
+
+def test_a_damaged_history_is_a_finding(state_home: Path) -> None:
+    state_home.mkdir(parents=True)
+    (state_home / "history.sqlite").write_bytes(b"no database at all, but long enough" * 40)
+    with pytest.raises(HistoryError, match=r"history\.sqlite cannot be used"):
+        History().runs()
+    keeper = _keeper(History())
+    said = [event.reading for event in _look(keeper, snapshot("progressing", 1.0))]
+    assert [reading.name for reading in said if isinstance(reading, ProbeReading)] == ["history"]
+
+
+def test_a_baseline_says_how_alike_its_starts_are() -> None:
+    from dataclasses import replace
+
+    run = run_of(_ready(), "ready")
+    other = replace(run, key=replace(run.key, version="0.5.9"))
+    base = baseline([other], run.key)
+    assert base is not None and "another SGLang version" in base.like
+    assert {one.phase: one.median_s for one in base.phases}["weights"] == 31.0

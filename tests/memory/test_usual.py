@@ -1,0 +1,54 @@
+"""The words and numbers from a baseline; without one there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sgmon import report
+from sgmon.baseline import summed
+from sgmon.diagnosis import usual
+from sgmon.model import Event, Snapshot
+from sgmon.outcome import run_of
+from sgmon.store import Store
+from tests.memory import watches
+
+
+def _at(t: float, lines: int) -> Snapshot:
+    """A start that is ``t`` seconds old and has printed so many lines, with one earlier start as its baseline."""
+    log = "".join(line + "\n" for line in watches.log_lines().splitlines()[:lines])
+    store = Store(watches.EPOCH)
+    for event in watches.events(log):
+        store.step(replace(event, t=t - 1.0) if event.kind == "log" else event)
+    done = Store(watches.EPOCH)
+    for event in watches.events():
+        done.step(event)
+    base = summed([run_of(done.snapshot, "ready")], "same model")
+    store.step(Event(0.7, "baseline", base))
+    return replace(store.snapshot, t=t)
+
+
+def test_the_next_milestone_and_how_late_it_is() -> None:
+    now = _at(99.0, 4)
+    assert usual.words(now) == (
+        "kv_alloc is usually line 5 after 54s; this log is at line 4 after 1m40s (1 start: same model)"
+    )
+    assert usual.is_late(now)
+    assert not usual.is_late(_at(40.0, 4))
+
+
+def test_the_time_that_remains() -> None:
+    assert usual.eta_s(_at(30.0, 3)) == 61.0 - 23.0 - 8.0  # load_begin was passed at 22 s of the watch
+    assert usual.eta_s(_at(200.0, 3)) is None
+    words = report.progress_line(_at(30.0, 3))
+    assert words.endswith("ready in about 30s (usually 1m01s, 1 start)")
+    assert "later than usual" in report.progress_line(_at(200.0, 3))
+
+
+def test_a_first_start_has_no_number() -> None:
+    now = replace(_at(30.0, 3), baseline=None, usual_s=())
+    assert (usual.words(now), usual.eta_s(now), report.eta_words(now)) == ("", None, "")
+    assert report.as_json(now)["usual"] is None
+
+
+def test_phases_reach_the_rules() -> None:
+    assert dict(_at(30.0, 3).usual_s)["weights"] == 31.0
