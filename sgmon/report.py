@@ -11,6 +11,8 @@ from sgmon.model import ActivityClock, Gpu, Server, Snapshot
 from sgmon.text import clean, mask
 
 SCHEMA = 1
+#: states whose headline says what stands, and not for how long
+_LASTING = frozenset({"suspect", "stalled", "stopped", "waiting-by-design", "unhealthy"})
 _SHOWN_ROLES = frozenset({"launcher", "scheduler", "importing", "dp_controller", "detokenizer"})
 
 
@@ -101,7 +103,8 @@ def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, phase, bar, state."""
     verdict = snapshot.verdict
     began = usual.began_t(snapshot)
-    parts = [f"[{units.duration(snapshot.t - (began or 0.0))}]", verdict.state]
+    lasts = f" for {units.age(snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
+    parts = [f"[{units.duration(snapshot.t - (began or 0.0))}]", f"{verdict.state}{lasts}"]
     if verdict.phase:
         parts.append(verdict.phase)
     live = [bar for bar in snapshot.log.bars if not bar.finished]

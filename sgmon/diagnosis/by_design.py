@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis.facts import log_fact, since, wait_fact
+from sgmon.diagnosis.facts import log_fact, wait_fact
 from sgmon.diagnosis.grammar import names, phrase
 from sgmon.diagnosis.ranks import RankView
 from sgmon.diagnosis.scene import Scene
@@ -63,7 +63,7 @@ def other_node(scene: Scene) -> Verdict | None:
     address = f" at {args.dist_init_addr}" if args.dist_init_addr else ""
     late = scene.t - began >= NODE_LATE_S
     verb = "has not answered" if args.node_rank else "has not joined"
-    headline = f"{who} of {args.nnodes} {verb}{address} for {since(scene, began)}"
+    headline = f"{who} of {args.nnodes} {verb}{address}"
     waiting = [v for v in scene.ranks if v.wait.text] or list(scene.ranks)
     evidence = [
         Evidence("args", f"started with --nnodes {args.nnodes} --node-rank {args.node_rank}"),

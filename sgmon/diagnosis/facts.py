@@ -49,6 +49,9 @@ def doing_fact(view: RankView) -> Evidence:
 
 
 def wait_fact(view: RankView) -> Evidence:
+    """What it waits in; its counters where that cannot be told."""
+    if not view.wait.text:
+        return quiet_fact(view)
     return Evidence(view.wait.signal or "proc", f"{view.name} (pid {view.pid}) {view.wait.text}", view.rank, view.pid)
 
 

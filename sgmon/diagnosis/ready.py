@@ -96,10 +96,10 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
     waited = scene.t - seen if seen is not None else 0.0
     before = scene.snapshot.verdict.rule
     headline, fact, rule = "", Evidence("port", ""), ""
-    if port is None or (port.answer == "skipped" and ours is not False):  # a stranger on the port is never asked
-        if scene.snapshot.verdict.state == "ready":
-            return scene.snapshot.verdict
+    if port is None:
         return _soon(scene, "the ready line is printed; the port was not asked yet")
+    if port.answer == "skipped" and ours is not False:  # a stranger on the port is never asked
+        return scene.snapshot.verdict if scene.snapshot.verdict.state == "ready" else _not_asked(scene, port, ours)
     changed = scene.snapshot.port_changed_t or 0.0
     lasted = scene.t - changed
     if ours is False and port.listeners:
@@ -118,8 +118,8 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         fact = Evidence("port", f"{port.path} says 503 for {since(scene, changed)}")
         rule = "ready-503"
     elif port.answer in ("mute", "timeout") and lasted >= HEALTH_TIMEOUT_S:
-        headline = f"/health has not answered for {since(scene, changed)}"
-        fact = Evidence("port", f"{port.host}:{port.port} accepts and does not answer")
+        headline = "/health does not answer"
+        fact = Evidence("port", f"{port.host}:{port.port} accepts, and has not answered for {since(scene, changed)}")
         rule = "ready-mute"
     elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
         headline = f"the ready line is printed, but nothing listens on {port.host}:{port.port}"
@@ -142,6 +142,24 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         confidence=0.9,
         rule=rule,
         evidence=(line, fact),
+        next=(NextStep("Ask it yourself; it may take 20 s", url),),
+    )
+
+
+def _not_asked(scene: Scene, port: PortReading, ours: bool | None) -> Verdict:
+    """``--no-http``, or a name or namespace that is out of reach: two of the three signs of ready are not enough."""
+    whose = "the server's own" if ours else "of an owner that cannot be seen"
+    url = f"curl -sS -m 25 -i http://{port.host}:{port.port}{port.path}"
+    return Verdict(
+        "unknown",
+        f"the ready line is printed and the listening socket is {whose}; {port.path} is not asked",
+        phase="serving",
+        confidence=0.9,
+        rule="ready-not-asked",
+        evidence=(
+            Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"),
+            Evidence("port", f"not asked: {port.note or 'no reason is known'}"),
+        ),
         next=(NextStep("Ask it yourself; it may take 20 s", url),),
     )
 

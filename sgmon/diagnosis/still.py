@@ -33,7 +33,7 @@ def storage(scene: Scene) -> Verdict | None:
     first = max(stuck, key=lambda v: v.quiet_s)
     return Verdict(
         "stalled" if longest >= limit else "suspect",
-        f"{phrase(stuck, first.wait.text)}; not a byte came for {since(scene, first.life_t)}",
+        f"{phrase(stuck, first.wait.text)}; not a byte comes",
         phase=first.phase,
         since_t=first.life_t,
         confidence=0.9 if longest >= limit else 0.6,
@@ -125,37 +125,40 @@ def busy_for_nothing(scene: Scene, alone_s: float) -> Verdict:
     first = (busy or list(scene.ranks))[0]
     return Verdict(
         "suspect",
-        f"{words(scene.phase)}: for {since(scene, scene.t - alone_s)} nothing but CPU time has moved; "
+        f"{words(scene.phase)}: nothing but CPU time moves; "
         f"{names(busy) if busy else 'nobody'} {verb(busy, 'computes, or spins', 'compute, or spin')}",
         phase=scene.phase,
         since_t=scene.strong_life_t,
         confidence=0.4,
         rule="cpu-alone",
-        evidence=(quiet_fact(first), log_fact(scene)),
+        evidence=(
+            quiet_fact(first),
+            Evidence("cpu", f"CPU time is all that has moved for {since(scene, scene.t - alone_s)}"),
+            log_fact(scene),
+        ),
         next=(STEP_STACKS, dump_step(first)),
     )
 
 
 def _headline(scene: Scene, line: Line | None) -> str:
-    lasted = since(scene, scene.life_t)
     if line is not None:
         stage = during(line.culprits[0].phase)
         who = plural(len(line.waiters), "other rank")
         waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
-        return f"{_absence(line)} {stage}; {waits}, {lasted} now"
+        return f"{_absence(line)} {stage}; {waits}"
     stage = during(scene.phase)
     if scene.blind:
-        return f"no counter of any rank can be read, and the log has been silent {stage} for {lasted}"
+        return f"no counter of any rank can be read, and the log is silent {stage}"
     if all(v.waits_for_peer for v in scene.ranks) and len(scene.ranks) > 1:
         spin = "spin" if all(v.wait.kind == "gpu-spin" for v in scene.ranks) else "wait"
         nodes = ", this node's at least," if scene.args.nnodes > 1 else ""
-        return f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective {stage}: no data moves, {lasted} now"
+        return f"all {len(scene.ranks)} ranks{nodes} {spin} in a collective {stage}: no data moves"
     if len(scene.ranks) == 1:
         only = scene.ranks[0]
         works = only.stack is not None and only.stack.kind == "work"
-        what = f"stands in {only.stack.frame}" if works and only.stack is not None else only.doing()
-        return f"{only.name} has stood still {stage} for {lasted}: it {what}"
-    return f"nothing has moved {stage} for {lasted}, on any of {plural(len(scene.ranks), 'rank')}"
+        what = f", in {only.stack.frame}" if works and only.stack is not None else f": it {only.doing()}"
+        return f"{only.name} stands still {stage}{what}"
+    return f"nothing moves {stage}, on any of {plural(len(scene.ranks), 'rank')}"
 
 
 def _absence(line: Line) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sgmon.diagnosis.facts import doing_fact
 from sgmon.diagnosis.phase import during
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, NextStep, Process, Verdict
@@ -38,7 +39,7 @@ def stopped(scene: Scene) -> Verdict | None:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
     evidence = [_fact(p) for p in halted[:3]]
-    evidence += [Evidence(v.wait.signal or "proc", f"{v.name} {v.doing()}", v.rank, v.pid) for v in others[:2]]
+    evidence += [doing_fact(v) for v in others[:2]]
     return Verdict(
         "stopped",
         headline,

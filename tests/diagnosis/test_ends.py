@@ -142,6 +142,21 @@ def test_ready_needs_line_and_200_and_own_socket() -> None:
     assert world.verdict.state == "ready"
 
 
+def test_ready_line_with_a_port_that_is_not_asked() -> None:
+    """``--no-http``: neither ready nor progressing for ever."""
+    world = World(1).to("ready")
+    world.answers(None, answer="skipped")
+    world[0].compute()
+    world.run(60)
+    assert world.states() == ["progressing", "unknown"]
+    assert world.verdict.headline == (
+        "the ready line is printed and the listening socket is the server's own; /health is not asked"
+    )
+    world[0].does(gone=True, state="X", exit_signal=9)
+    world.run(2)
+    assert world.verdict.state == "crashed"
+
+
 def test_ready_line_of_a_foreign_port() -> None:
     world = World(1)
     world.answers(200, ours=False, name="python3 -m http.server")

@@ -33,6 +33,20 @@ HEALTHY = (
 ALARMS = ("suspect", "stalled", "stopped", "crashed", "unknown")
 
 
+#: words of an evidence -> the signals that they may have been read from
+SPEAKS_OF = (
+    (") reads ", {"bytes"}),
+    (") downloads ", {"bytes"}),
+    (" computes (", {"cpu"}),
+    ("imports Python modules", {"cpu"}),
+    (" compiles (", {"compiler"}),
+    (" moves (bar ", {"bar"}),
+    (" moves (log", {"log"}),
+    (" moves (memory ", {"memory"}),
+    ("): state ", {"proc"}),
+)
+
+
 @dataclass(frozen=True)
 class Broken:
     """fault_t: when it was done to the server. within_s: from the fault to the state; headline: a part of it."""
@@ -126,7 +140,8 @@ def test_headlines_and_evidence_are_short_and_named(path) -> None:  # type: igno
         verdict = change.verdict
         assert verdict.headline and len(verdict.headline) <= 200
         assert len(verdict.evidence) <= 5
-        assert all(e.signal and e.text for e in verdict.evidence)
+        assert all(e.signal and e.text.strip() == e.text for e in verdict.evidence)
+        assert all(e.signal in signals for e in verdict.evidence for words, signals in SPEAKS_OF if words in e.text)
         assert 0 <= verdict.confidence <= 1
 
 
@@ -153,7 +168,7 @@ def test_real_nccl_hang_on_two_gpus() -> None:
 @pytest.mark.parametrize(
     ("name", "fault_t", "odd", "headline"),
     [
-        ("cpu-tp1-stuck-init", 45.0, (), "the scheduler has stood still in the HTTP start"),
+        ("cpu-tp1-stuck-init", 45.0, (), "the scheduler stands still in the HTTP start, in Scheduler.__init__"),
         ("demo-stuck-rank", 27.0, ("TP5",), "TP5 is missing from the collective (it stands in compile_kernel)"),
         ("demo-warmup-stuck", 34.0, ("TP1",), "TP1 is missing from the collective in the warm-up"),
     ],
