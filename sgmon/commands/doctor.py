@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
-from sgmon.doctor import Check, seeing, starting
+from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
 from sgmon.probes.base import Clock, ProbeError, Watched
 from sgmon.probes.gpu import GpuProbe
@@ -41,8 +41,7 @@ def run(args: argparse.Namespace) -> int:
     gpu = ask_gpu(settings) if settings.gpu else GpuReading(unavailable="not looked at (--no-gpu)")
     port = settings.port or (server.args.port if server else 30000)
     checks = seeing(settings.proc_root, server, gpu)
-    if server is None:
-        checks += starting(settings.proc_root, port, gpu)
+    checks += starting(settings.proc_root, port, gpu) if server is None else server_checks(settings.proc_root, server)
     if args.json:
         body = {"schema": 1, "checks": [_safe(check) for check in checks]}
         sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")

@@ -2,6 +2,7 @@
 
 from sgmon.doctor.check import Check
 from sgmon.doctor.seeing import seeing
+from sgmon.doctor.server import server_checks
 from sgmon.doctor.starting import starting
 
-__all__ = ["Check", "seeing", "starting"]
+__all__ = ["Check", "seeing", "server_checks", "starting"]

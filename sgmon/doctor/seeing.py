@@ -27,6 +27,11 @@ _LOG_KINDS = {
     "deleted": "a deleted file: it is read through /proc and is gone when the server ends",
 }
 
+_SHARE = (
+    "a server in another container: run sgmon on the host, or share the namespace (docker run --pid=container:NAME; "
+    "Kubernetes: shareProcessNamespace: true, or kubectl debug --target=CONTAINER)"
+)
+
 
 def seeing(root: str, server: Server | None, gpu: GpuReading | None) -> list[Check]:
     """All checks of this group. ``gpu``: what the NVML child said, None when it did not answer in time."""
@@ -50,7 +55,7 @@ def _proc(root: str) -> list[Check]:
     ns_pids = next((line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")), [])
     inner = len(ns_pids) > 1 or _in_container()
     words = "inside a container: only its own processes are visible" if inner else "the host's"
-    checks.append(Check(GROUP, "pid namespace", "note" if inner else "ok", words))
+    checks.append(Check(GROUP, "pid namespace", "note" if inner else "ok", words, _SHARE if inner else ""))
     return checks
 
 

@@ -1,0 +1,198 @@
+"""wait, run, runs, diff, report and record from the command line, over simulated servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sgmon import demo
+from sgmon.commands import after
+from sgmon.commands.wait import Waiting
+from sgmon.history import History
+from sgmon.outcome import run_of
+from sgmon.store import Store
+from tests.memory import watches
+from tests.memory.watches import snapshot
+from tui_app.cli import main
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
+def _sgmon(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tui_app.cli", *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=cwd)
+
+
+def _two_runs() -> None:
+    store = Store(watches.EPOCH)
+    for event in watches.events():
+        store.step(event)
+    good = run_of(replace(store.snapshot, t=70.0), "ready")
+    bad = replace(
+        good,
+        started=good.started + 1000,
+        outcome="stalled",
+        milestones=good.milestones[:4],
+        args=(("model_path", "/models/m"), ("tp_size", "4")),
+        env=(("NCCL_DEBUG", "INFO"), ("NCCL_P2P_DISABLE", "1")),
+        key=replace(good.key, version="0.5.9"),
+    )
+    for run in (good, bad):
+        History().add(run)
+
+
+# wait
+
+
+@pytest.fixture(scope="module")
+def stopped() -> Iterator[demo.DemoServer]:
+    with demo.start("stopped", tp=2, speed=4.0) as server:
+        yield server
+
+
+def test_wait_runs_the_hook_once_and_writes_a_report(stopped: demo.DemoServer, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.txt"
+    bundle = tmp_path / "r.zip"
+    summary = tmp_path / "summary.md"
+    command = [sys.executable, "-m", "tui_app.cli", "wait", "--pid", str(stopped.pid), "--stall", "0s"]
+    command += ["--timeout", "90s", "--report", str(bundle), "--on-stall"]
+    command += [f'echo "$SGMON_STATE of $SGMON_PID, odd $SGMON_ODD_RANKS" | tee -a {hook}; exit 3']
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        env={**os.environ, "GITHUB_STEP_SUMMARY": str(summary)},
+    )
+    assert done.returncode == 3, done.stderr
+    assert hook.read_text() == f"stopped of {stopped.pid}, odd TP1\n"
+    assert f"stopped of {stopped.pid}" in done.stderr
+    assert "--on-stall ended with 3" in done.stderr
+    with zipfile.ZipFile(bundle) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+    assert {"report.md", "recording.jsonl.gz", "status.json", "log.txt"} <= names
+    assert "stopped (exit code 3)" in summary.read_text()
+    assert "| spawn |" in summary.read_text()
+
+
+def test_progress_comes_at_most_each_ten_seconds_or_with_a_new_state() -> None:
+    waiting = Waiting(timeout_s=100.0, stall_s=30.0)
+    assert not waiting.look(snapshot("stalled", 10.0))
+    assert not waiting.look(snapshot("progressing", 20.0))
+    assert not waiting.look(snapshot("stalled", 35.0))
+    assert not waiting.look(snapshot("stalled", 64.0))
+    assert waiting.look(snapshot("stalled", 65.0))
+    assert waiting.code == 3
+
+
+def test_a_hook_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(after, "HOOK_S", 0.3)
+    said = after.run_hook("echo begun; sleep 60 & sleep 60", snapshot("stalled"), "")
+    assert "begun" in said
+    assert "was killed" in said
+
+
+# run
+
+
+def test_run_gives_the_childs_exit_code_and_a_log(tmp_path: Path) -> None:
+    done = _sgmon(
+        "run", "--wait", "--", sys.executable, "-c", "print('no server'); raise SystemExit(7)", cwd=tmp_path
+    )
+    assert done.returncode == 7, done.stderr
+    assert "has ended with code 7" in done.stderr
+    logs = list(tmp_path.glob("sglang-*.log"))
+    assert [log.read_text() for log in logs] == ["no server\n"]
+
+
+def test_run_leaves_the_server_running(tmp_path: Path) -> None:
+    argv = ["run", "--wait", "--timeout", "1s", "--log", str(tmp_path / "a.log"), "--", "sleep", "300"]
+    done = _sgmon(*argv)
+    assert done.returncode == 6
+    assert "the server goes on: pid " in done.stderr
+    pid = int(done.stderr.split("the server goes on: pid ")[1].split(",")[0])
+    assert os.getsid(pid) == pid  # a session of its own
+    os.kill(pid, 9)
+
+
+# runs and diff
+
+
+def test_runs_lists_them_and_tells_one_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs"]) == 0
+    assert "no finished start yet" in capsys.readouterr().out
+    _two_runs()
+    assert main(["runs"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 3
+    assert "stalled" in out[1] and "ready" in out[2]
+    assert main(["runs", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "NCCL_DEBUG=INFO" in out and "load_begin TP0" in out
+    assert main(["runs", "--json"]) == 0
+    assert [one["outcome"] for one in json.loads(capsys.readouterr().out)["runs"]] == ["stalled", "ready"]
+    assert main(["runs", "99"]) == 2
+
+
+def test_diff_of_two_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    _two_runs()
+    assert main(["diff", "1", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "First divergence: TP0 kv_alloc is in A (line 5 +54s) and not in B." in out
+    assert "tp_size: 2  |  4" in out
+    assert "NCCL_P2P_DISABLE: -  |  1" in out
+    assert "version: 0.5.23  |  0.5.9" in out
+
+
+def test_diff_of_recordings_and_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(watches.log_lines())
+    good, bad = (str(RECORDINGS / f"{name}.jsonl.gz") for name in ("cpu-tp2-tiny", "cpu-tp2-kill9-load"))
+    assert main(["diff", good, bad, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["a"]["outcome"], found["b"]["outcome"]) == ("ready", "crashed")
+    assert found["first_divergence"]["b"] is None
+    assert main(["diff", str(log), good]) == 0
+    assert "First divergence" in capsys.readouterr().out
+    assert main(["diff", "/nowhere", good]) == 2
+    assert main(["diff", "77", good]) == 2
+
+
+# report
+
+
+def test_a_report_of_a_recording(tmp_path: Path) -> None:
+    out = tmp_path / "r.zip"
+    recording = str(RECORDINGS / "gpu-oom-frac.jsonl.gz")
+    done = _sgmon("report", "--recording", recording, "-o", str(out), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert not out.exists()
+    done = _sgmon("report", "--recording", recording, "-o", str(out))
+    assert done.stdout.strip() == str(out)
+    assert "report.md" in done.stderr
+    with zipfile.ZipFile(out) as archive:
+        page = archive.read(next(n for n in archive.namelist() if n.endswith("report.md"))).decode()
+    assert page.startswith("# crashed: ")
+    assert "First error in the log" in page
+
+
+def test_no_server_no_report(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    done = _sgmon("report", "--proc-root", str(tmp_path), "--seconds", "0")
+    assert done.returncode == 6
+    assert "--recording" in done.stderr
