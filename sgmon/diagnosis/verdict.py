@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sgmon.diagnosis.absent import absent
 from sgmon.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
+from sgmon.diagnosis.causes import with_cause
 from sgmon.diagnosis.crash import crashed, shut_down
 from sgmon.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.diagnosis.moving import cpu_alone, moving
@@ -57,7 +58,7 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     if snapshot.server is None:
         return _settle(snapshot, _no_server(snapshot))
     scene = scene_of(snapshot)
-    found = _judge(scene)
+    found = with_cause(snapshot, _judge(scene))
     return _settle(snapshot, replace(found, missing=missing_signals(scene)))
 
 

@@ -1,0 +1,57 @@
+"""The cause book's surest entry, as a part of the verdict. The book never decides the state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sgmon.model import CauseHit, Evidence, NextStep, Snapshot, Verdict
+from sgmon.units import percent
+
+#: an entry less sure than this stays on its own page
+SURE = 0.8
+MOST_FACTS = 5
+_STATES = frozenset({"suspect", "stalled", "stopped", "crashed", "waiting-by-design"})
+
+
+def with_cause(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """The verdict with the entry as a fact and its command as a step; any earlier one is taken out first."""
+    facts = tuple(fact for fact in verdict.evidence if fact.signal != "cause")
+    hit = _best(snapshot, verdict)
+    if hit is None:
+        return verdict if len(facts) == len(verdict.evidence) else replace(verdict, evidence=facts)
+    fact = Evidence(
+        "cause",
+        f"{hit.title} ({percent(hit.confidence * 100)} sure, cause book: {hit.id})",
+        hit.ranks[0] if len(hit.ranks) == 1 else "",
+        value=hit.id,
+    )
+    if len(facts) >= MOST_FACTS:  # the first three say who and where, the last one what ends it
+        facts = (*facts[: MOST_FACTS - 2], facts[-1])
+    known = {step.command for step in verdict.next if step.command} | {step.text for step in verdict.next}
+    new = hit.advice and hit.advice not in known and hit.command not in known
+    steps = (*verdict.next[:1], NextStep(hit.advice, hit.command), *verdict.next[1:]) if new else verdict.next
+    return replace(verdict, evidence=(*facts, fact), next=steps)
+
+
+def _best(snapshot: Snapshot, verdict: Verdict) -> CauseHit | None:
+    if verdict.state not in _STATES:
+        return None
+    for hit in snapshot.causes:
+        if hit.confidence < SURE:
+            return None  # the surest come first
+        if not (hit.slow and verdict.state == "stalled") and _is_of_now(hit, snapshot, verdict.since_t):
+            return hit
+    return None
+
+
+def _is_of_now(hit: CauseHit, snapshot: Snapshot, since_t: float) -> bool:
+    """Stacks and NCCL's answer that are older than the last sign of life speak of something that is over."""
+    if any("stands in " in text for text in hit.evidence):
+        for rank in hit.ranks:
+            taken = [d.t for d in snapshot.stacks if (d.rank or d.role) == rank and d.threads]
+            if max(taken, default=-1.0) < since_t:
+                return False
+    if any(text.startswith("NCCL says") for text in hit.evidence):
+        asked = next((probe.last_ok_t for probe in snapshot.probes if probe.name == "ras"), None)
+        return asked is not None and asked >= since_t
+    return True
