@@ -28,7 +28,7 @@ Subscriber = Callable[[Snapshot], None]
 
 
 class Engine:
-    """Runs a source through a store and publishes snapshots, at most four a second.
+    """Runs a source through a store and publishes snapshots, at most one each ``publish_s`` (four a second).
 
     Two calls go up from the view: ``request_stacks`` and ``stop``. Subscribers are called in the
     engine's thread and must return at once (the screen only posts a message).
@@ -41,6 +41,7 @@ class Engine:
         recorder: Recorder | None = None,
         keeper: Keeper | None = None,
         auto_evidence: bool = True,
+        publish_s: float = PUBLISH_S,
         book: Sequence[Cause] | None = None,
     ) -> None:
         self.source = source
@@ -55,7 +56,8 @@ class Engine:
         self._book = book
         self._evidence = Evidence() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
-        self._published_t = -PUBLISH_S
+        self._publish_s = publish_s
+        self._published_t = -publish_s
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -186,7 +188,7 @@ class Engine:
     def _publish(self, force: bool = False) -> None:
         replay = self.replay
         since = self.snapshot.t - self._published_t
-        if (replay is not None and replay.skipping) or (not force and 0 <= since < PUBLISH_S * 0.9):
+        if (replay is not None and replay.skipping) or (not force and 0 <= since < self._publish_s * 0.9):
             return
         self._published_t = self.snapshot.t
         if replay is not None:

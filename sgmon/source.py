@@ -84,6 +84,10 @@ class LiveSource:
         self._stop.set()
         for thread in self._threads:
             thread.wake()
+        try:
+            self._queue.put_nowait(Event(self.clock.now(), "tick"))  # the loop need not wait for its next tick
+        except queue.Full:
+            pass
 
     def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
         for thread in self._threads:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from sgmon.commands.cause_book import read_book
-from sgmon.engine import Engine
+from sgmon.engine import PUBLISH_S, Engine
 from sgmon.settings import Settings
 from sgmon.source import LiveSource
 
@@ -37,6 +37,7 @@ def live_engine(
         recorder=recorder,
         keeper=_keeper(source.epoch, flight_only) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
+        publish_s=PUBLISH_S if remember else 0.0,
         book=book,
     )
 

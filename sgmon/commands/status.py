@@ -12,7 +12,7 @@ from sgmon.commands import exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.engine import Engine
-from sgmon.model import Snapshot
+from sgmon.model import Event, Snapshot
 from sgmon.target import TargetError, find
 
 HELP = "one look, one verdict, exit"
@@ -61,7 +61,7 @@ def look(engine: Engine, watch_s: float) -> Snapshot:
     engine.subscribe(enough)
     engine.run_here()
     engine.stop()
-    return seen
+    return engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
 
 
 GRACE_S = 1.5
