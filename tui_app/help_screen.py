@@ -20,6 +20,12 @@ _KEY_NAMES = {
     "ampersand": "&",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "full_stop": ".",
+    "plus": "+",
+    "equals_sign": "=",
+    "minus": "-",
+    "left": "←",
+    "right": "→",
     "escape": "esc",
     "pageup": "pgup",
     "pagedown": "pgdn",
@@ -53,6 +59,7 @@ class HelpScreen(LinesScreen):
         from tui_app.app import SgmonApp
         from tui_app.detail_screen import DetailScreen
         from tui_app.overview import Overview
+        from tui_app.replay_app import ReplayApp
         from tui_app.stack_screen import StackScreen
         from widgets.log_words import HELD_BACK
         from widgets.logview import LogPanel
@@ -61,6 +68,7 @@ class HelpScreen(LinesScreen):
         rows: list[Line] = []
         for name, bindings in (
             ("anywhere", SgmonApp.BINDINGS),
+            *([("in a replay", ReplayApp.BINDINGS)] if snapshot.replay else []),
             ("overview", Overview.BINDINGS),
             ("in a panel", Panel.BINDINGS),
             ("in the log", LogPanel.BINDINGS),

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from widgets.log_text import LogText
 
 _ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
+_REPLAY = (
+    ("space", "pause"),
+    (".", "step"),
+    ("+-", "speed"),
+    ("←→", "10 s"),
+    ("[]", "change"),
+    ("?", "help"),
+    ("q", "quit"),
+)
 _NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
 _FEW = 5  # processes up to which the workers give rows to the log
 
@@ -141,7 +150,7 @@ class Overview(Screen[None]):
         if len(snapshot.candidates) > 1:
             own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
         own.append(("z", "unzoom" if self.zoomed else "zoom"))
-        self.hints.set_hints(own, _ALWAYS)
+        self.hints.set_hints(own, _REPLAY if snapshot.replay else _ALWAYS)
 
     # panels
 
