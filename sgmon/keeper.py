@@ -79,7 +79,7 @@ class Keeper:
                 self._save_alarm(snapshot, *self._again[1:])
             self._store(snapshot, at_end=True)
         for thread in self._threads:
-            thread.join(CLOSE_S)
+            thread.join(CLOSE_S / len(self._threads))
         return self._results(snapshot.t)
 
     def _keeps(self, snapshot: Snapshot) -> bool:

@@ -73,3 +73,14 @@ def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
     kinds = {event.kind for event in record.read(flight)[1]}
     assert {"server", "procs", "log", "tick"} <= kinds
     assert os.stat(flight).st_mode & 0o077 == 0
+
+
+def test_quitting_a_run_leaves_the_server_and_says_so(elsewhere: Path) -> None:
+    with Terminal("run", "--log", "a.log", "--", "sleep", "300") as terminal:
+        terminal.until(lambda s: "no SGLang server" in s or "WAITING" in s)
+        terminal.press("q")
+        terminal.wait()
+        said = terminal.raw.decode(errors="replace")
+    assert "the server goes on: pid " in said
+    pid = int(said.split("the server goes on: pid ")[1].split(",")[0])
+    os.kill(pid, 9)

@@ -1,0 +1,69 @@
+"""What a live watch has said, its recording says again: the same verdicts at the same times, to the millisecond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sgmon import demo, record
+from sgmon.engine import Engine
+from sgmon.keeper import Keeper
+from sgmon.model import Snapshot, Verdict
+from sgmon.recorder import Recorder
+from sgmon.replay import ReplaySource
+from sgmon.settings import Settings
+from sgmon.source import LiveSource
+
+MOST_S = 60.0
+
+
+def _watch(pid: int, path: Path, last_state: str, keeper: bool = False) -> Engine:
+    source = LiveSource(Settings(pid=pid))
+    kept = Keeper(source.epoch, simulated=True) if keeper else None
+    engine = Engine(source, recorder=Recorder(path, source.epoch), keeper=kept)
+
+    def look(snapshot: Snapshot) -> None:
+        if snapshot.verdict.state == last_state or snapshot.t > MOST_S:
+            source.stop()
+
+    engine.subscribe(look)
+    engine.run_here()
+    engine.stop()
+    assert engine.snapshot.verdict.state == last_state
+    return engine
+
+
+def _told(snapshot: Snapshot) -> list[tuple[float, str, str]]:
+    return [(round(change.t, 3), change.state, change.headline) for change in snapshot.verdicts]
+
+
+def _rounded(snapshot: Snapshot) -> Verdict:
+    """A recording keeps milliseconds."""
+    verdict = snapshot.verdict
+    return replace(verdict, since_t=round(verdict.since_t, 3), pending_t=round(verdict.pending_t, 3))
+
+
+@pytest.mark.parametrize(("scenario", "state"), [("healthy", "ready"), ("killed", "crashed")])
+def test_a_recording_replays_to_the_same_verdicts(scenario: str, state: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    with demo.start(scenario, tp=2, speed=4.0) as server:
+        live = _watch(server.pid, path, state)
+    again = Engine(ReplaySource(path, speed=0))
+    again.run_here()
+    assert _told(again.snapshot) == _told(live.snapshot)
+    assert _rounded(again.snapshot) == _rounded(live.snapshot)
+    assert again.snapshot.log.lines == live.snapshot.log.lines
+
+
+def test_the_flight_of_a_crash_tells_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with demo.start("crash", tp=4, speed=4.0) as server:
+        live = _watch(server.pid, tmp_path / "a.jsonl.gz", "crashed", keeper=True)
+    (saved,) = live.snapshot.saved
+    again = Engine(ReplaySource(Path(saved), speed=0))
+    again.run_here()
+    assert again.snapshot.verdict.state == "crashed"
+    assert again.snapshot.verdict.odd_ranks == live.snapshot.verdict.odd_ranks == ("TP2",)
+    assert record.read_header(Path(saved)).note == live.snapshot.verdict.headline
