@@ -110,7 +110,8 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         )
         rule = "ready-foreign-port"
     elif port.answer == "http" and port.status == 503:
-        if waited < OPEN_S and scene.snapshot.verdict.state == "progressing":  # it may be older than the ready line
+        if waited < OPEN_S and scene.snapshot.verdict.state not in ("ready", "unhealthy"):
+            # The answer may be older than the ready line, whatever the state was: stopped, slow, progressing.
             return _soon(scene, "the ready line is printed; waiting for the first /health 200")
         headline = "/health says 503 although the ready line is printed"
         if _skip_bug(scene):
