@@ -6,7 +6,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -140,7 +140,7 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
     for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
         signal.signal(number, handler)
     code = 130 if waiting.code is None else waiting.code
-    _finish(engine, last, code, at_end, speaker)
+    _finish(engine, replace(last, saved=engine.snapshot.saved), code, at_end, speaker)
     return code
 
 

@@ -113,6 +113,25 @@ def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatc
     assert keeper.saved == ()
 
 
+def test_a_full_disk_is_a_finding_until_there_is_room(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(small_disk))
+    (small_disk / "ballast").write_bytes(b"\0" * 262_144)
+    keeper = _keeper()
+    store = Store(watches.EPOCH)
+    now = snapshot("stalled", 20.0)
+    for event in _look(keeper, now):
+        store.step(event)
+    wrong = {status.name: status.error for status in store.snapshot.probes}
+    assert "No space left" in wrong["flight"]
+    assert keeper.saved == ()
+    (small_disk / "ballast").unlink()
+    later = snapshot("stalled", 20.0 + SETTLE_S, probes=store.snapshot.probes)
+    for event in _look(keeper, later):
+        store.step(event)
+    assert {status.name: status.error for status in store.snapshot.probes}["flight"] == ""
+    assert len(keeper.saved) == 1
+
+
 def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
     history = History()
     keeper = _keeper(history)
