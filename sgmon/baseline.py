@@ -33,16 +33,17 @@ def baseline(runs: Sequence[Run], key: RunKey) -> Baseline | None:
     for names, words in WIDENING:
         alike = [run for run in ready if all(getattr(run.key, name) == getattr(key, name) for name in names)]
         if alike:
-            return summed(alike[:STARTS], words)
+            return summed(alike[:STARTS], words, narrow=(names, words) == WIDENING[0])
     return None
 
 
-def summed(runs: Sequence[Run], words: str) -> Baseline:
+def summed(runs: Sequence[Run], words: str, *, narrow: bool = False) -> Baseline:
     """The baseline of these starts."""
     durations = [run.duration_s for run in runs if run.duration_s is not None]
     return Baseline(
         like=words,
         count=len(runs),
+        narrow=narrow,
         ready_median_s=statistics.median(durations) if durations else None,
         ready_p90_s=p90(durations) if durations else None,
         longest_gap_s=p90([max((gap for gap, _ in run.gaps), default=0.0) for run in runs]),

@@ -115,8 +115,14 @@ OWN = {
 def compared_with_own(run: Run) -> tuple[tuple[str, float, float], ...]:
     """(what, seconds as sgmon saw them, the server's own), for what both have measured."""
     own = dict(run.own)
-    seen = {"load_weight": _spent(run, "load_begin", "load_end"), "tokenizer_e2e": _at(run, "scheduler_ready")}
-    seen["kv_cache_allocation"] = _spent(run, "load_end", "memory_pool_end")
+    args, ready = _at(run, "args"), _at(run, "scheduler_ready")
+    seen = {
+        "load_weight": _spent(run, "load_begin", "load_end"),
+        "kv_cache_allocation": _spent(run, "load_end", "memory_pool_end"),
+        "tokenizer_e2e": None
+        if args is None or ready is None
+        else ready - args,  # its clock begins after its imports
+    }
     return tuple(
         (OWN[name], round(took, 2), own[name]) for name, took in seen.items() if took is not None and name in own
     )

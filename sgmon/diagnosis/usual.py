@@ -8,8 +8,9 @@ from __future__ import annotations
 from sgmon.model import Milestone, Snapshot, Usual
 from sgmon.units import duration, plural
 
-#: an estimate that is over by this much is no longer worth saying
+#: how much later than usual is late; a cold start may well take three times as long as the warm ones before it
 _LATE = 1.5
+_LATE_WIDE = 4.0
 
 
 def began_t(snapshot: Snapshot) -> float | None:
@@ -58,12 +59,22 @@ def words(snapshot: Snapshot) -> str:
 
 
 def is_late(snapshot: Snapshot) -> bool:
-    """Whether the next milestone is overdue beyond what nine of ten starts took."""
+    """Whether the next milestone is overdue beyond what nine of ten starts took (all of them, where they are few)."""
     base, began, coming = snapshot.baseline, began_t(snapshot), next_usual(snapshot)
     if base is None or began is None or coming is None:
         return False
     took = snapshot.t - began
-    return took > max(_LATE * coming.median_s, coming.p90_s + 30.0)
+    factor = _LATE if base.narrow else _LATE_WIDE
+    return took > max(factor * coming.median_s, coming.p90_s + 30.0)
+
+
+def late_words(snapshot: Snapshot) -> str:
+    """ "later than nine of ten starts like this one here"; "" when it is not late."""
+    if not is_late(snapshot) or snapshot.baseline is None:
+        return ""
+    count = snapshot.baseline.count
+    than = "nine of ten starts" if count >= 10 else f"all {count} starts" if count > 1 else "the one start"
+    return f"later than {than} on this machine that {'is' if count == 1 else 'are'} like this one"
 
 
 def quiet_s(snapshot: Snapshot) -> float | None:

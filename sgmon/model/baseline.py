@@ -30,11 +30,12 @@ class Baseline:
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 
     longest_gap_s: the longest silence of the log that nine of ten starts stay under; longest_quiet_s: the same for
-    the time without any sign of life of a rank.
+    the time without any sign of life of a rank. narrow: its starts are alike in everything, caches too.
     """
 
     like: str = ""
     count: int = 0
+    narrow: bool = False
     ready_median_s: float | None = None
     ready_p90_s: float | None = None
     longest_gap_s: float | None = None

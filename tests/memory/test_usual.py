@@ -22,7 +22,7 @@ def _at(t: float, lines: int) -> Snapshot:
     done = Store(watches.EPOCH)
     for event in watches.events():
         done.step(event)
-    base = summed([run_of(done.snapshot, "ready")], "same model")
+    base = summed([run_of(done.snapshot, "ready")], "same model", narrow=True)
     store.step(Event(0.7, "baseline", base))
     return replace(store.snapshot, t=t)
 
@@ -33,7 +33,16 @@ def test_the_next_milestone_and_how_late_it_is() -> None:
         "kv_alloc is usually line 5 after 54s; this log is at line 4 after 1m40s (1 start: same model)"
     )
     assert usual.is_late(now)
+    assert usual.late_words(now) == "later than the one start on this machine that is like this one"
     assert not usual.is_late(_at(40.0, 4))
+
+
+def test_starts_with_other_caches_make_late_a_lot_later() -> None:
+    now = _at(99.0, 4)
+    assert now.baseline is not None
+    wide = replace(now, baseline=replace(now.baseline, narrow=False))
+    assert not usual.is_late(wide)
+    assert usual.is_late(replace(wide, t=250.0))
 
 
 def test_the_time_that_remains() -> None:
