@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sgmon import units
+from sgmon import units, watched
 from sgmon.diagnosis import usual
 from sgmon.model import ActivityClock, Gpu, Server, Snapshot
 from sgmon.text import clean, mask
@@ -63,6 +63,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         or ("simulated" if snapshot.gpu.simulated else snapshot.gpu.source),
         "port": _port(snapshot),
         "log": _log(snapshot),
+        "watch_dirs": _watch_dirs(snapshot),
         "usual": _usual(snapshot),
         "verdicts": [
             {"t": round(change.t, 1), "state": change.state, "headline": _safe(change.headline)}
@@ -92,6 +93,9 @@ def as_text(snapshot: Snapshot) -> list[str]:
     lines += [f"gpu     {line}" for line in _gpu_lines(snapshot)]
     if snapshot.port is not None:
         lines.append(f"port    {port_words(snapshot)}")
+    now = snapshot.epoch + snapshot.t
+    for folder in snapshot.watch_dirs.dirs if snapshot.watch_dirs is not None else ():
+        lines.append(f"files   {_safe(folder.path)}: {watched.words(folder, now)}")
     log = snapshot.log
     if log.path:
         last = "" if log.last_line is None else _safe(clean(log.last_line.text, 120))
@@ -310,6 +314,23 @@ def _log(snapshot: Snapshot) -> dict[str, Any] | None:
         "last_line": None if log.last_line is None else _safe(clean(log.last_line.text, 300)),
         "note": _safe(log.note),
     }
+
+
+def _watch_dirs(snapshot: Snapshot) -> list[dict[str, Any]]:
+    seen = snapshot.watch_dirs
+    now = snapshot.epoch + snapshot.t
+    return [
+        {
+            "path": _safe(folder.path),
+            "files": folder.files,
+            "size_bytes": folder.size_bytes,
+            "used_bytes": folder.used_bytes,
+            "newest_age_s": None if folder.newest_epoch is None else round(max(0.0, now - folder.newest_epoch), 1),
+            "cut": folder.cut,
+            "note": _safe(folder.note),
+        }
+        for folder in (seen.dirs if seen is not None else ())
+    ]
 
 
 def _usual(snapshot: Snapshot) -> dict[str, Any] | None:

@@ -165,6 +165,10 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
         RasProbe(watched),
         StartProbe(watched),
     ]
+    if watched.settings.watch_dirs:
+        from sgmon.probes.watchdir import WatchDirProbe
+
+        probes.append(WatchDirProbe(watched))
     if watched.settings.gpu:
         probes.append(GpuProbe(watched))
     return probes

@@ -28,6 +28,7 @@ from sgmon.model import (
     StacksReading,
     StartReading,
     VerdictChange,
+    WatchDirReading,
 )
 from sgmon.stacks.causes import Cause, Facts, match
 
@@ -71,6 +72,8 @@ class Store:
             new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
         elif isinstance(reading, StartReading):
             new = replace(new, start=reading)
+        elif isinstance(reading, WatchDirReading):
+            new = replace(new, watch_dirs=reading)
         elif isinstance(reading, Baseline):
             new = _with_baseline(new, reading)
         new = replace(new, probes=_probe_status(new.probes, event))

@@ -49,13 +49,15 @@ def watch_demo(args: argparse.Namespace) -> int:
 
 def watch_run(args: argparse.Namespace) -> int:
     from sgmon.commands.run import ending, start
+    from sgmon.commands.watching import watch_dirs
 
     try:
         _need_terminal()
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)
-    words, code = ending(started, _live(Settings(pid=started.child.pid, log=str(started.log))))
+    settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
+    words, code = ending(started, _live(settings))
     print(words)
     return code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sgmon import watched
 from sgmon.model import PortReading, Snapshot
 from sgmon.text import clean
 from sgmon.units import age, duration
@@ -23,6 +24,7 @@ class PortView(NamedTuple):
     was_ready: bool
     for_s: int | None
     age_s: int | None
+    files: tuple[str, ...] = ()  # the watched folders, one line each
 
 
 class PortPanel(Panel[PortView]):
@@ -31,7 +33,7 @@ class PortPanel(Panel[PortView]):
     NUMBER = "5"
     TITLE = "port"
     PROBE = "port"
-    READS = ("server", "port", "port_changed_t", "verdict", "log", "procs", "clocks")
+    READS = ("server", "port", "port_changed_t", "verdict", "log", "procs", "clocks", "watch_dirs")
     HINTS = (("c", "copy"),)
 
     def select(self, snapshot: Snapshot) -> PortView:
@@ -61,16 +63,32 @@ def select(snapshot: Snapshot) -> PortView:
         was_ready=snapshot.log.ready_line is not None,
         for_s=None if since is None else rough(snapshot.t - since),
         age_s=None if asked is None else rough(snapshot.t - asked),
+        files=files(snapshot),
     )
 
 
+def files(snapshot: Snapshot) -> tuple[str, ...]:
+    """ "/dev/shm/out: 12 files, 34.1 MiB, last change 3s ago" of each folder that is watched."""
+    if snapshot.watch_dirs is None:
+        return ()
+    epoch = snapshot.epoch + snapshot.t
+    found = []
+    for folder in snapshot.watch_dirs.dirs:
+        newest = folder.newest_epoch
+        now = epoch if newest is None else newest + rough(epoch - newest)
+        found.append(f"{clean(folder.path, 40)}: {watched.words(folder, now)}")
+    return tuple(found)
+
+
 def paint(view: PortView) -> list[Line]:
-    """Answer, owner, age; then what could not be seen."""
+    """Answer, owner, watched folders, age; then what could not be seen."""
     reading = view.reading
+    written: list[Line] = [((f" {text}", ""),) for text in view.files]
     if reading is None:
-        return [((" not asked yet", "dim"),)]
+        return [((" not asked yet", "dim"),), *written]
     rows: list[Line] = [answer_line(view, reading)]
     rows += owner_lines(reading)
+    rows += written
     if view.age_s is not None:
         rows.append(((f" asked {ago(view.age_s)}", "dim"), (_for(view), "dim")))
     if reading.note:

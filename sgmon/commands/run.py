@@ -18,7 +18,7 @@ from pathlib import Path
 from sgmon.commands import CRASHED
 from sgmon.commands.live import live_engine
 from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
-from sgmon.commands.watching import UsageError, say_usage, seconds
+from sgmon.commands.watching import UsageError, add_watch_dir, say_usage, seconds, watch_dirs
 from sgmon.settings import Settings
 
 HELP = "start a server and watch it from second 0"
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--wait", action="store_true", help="no screen: wait as `sgmon wait` does, with its exit codes"
     )
     add_waiting_arguments(parser)
+    add_watch_dir(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the server's command line")
 
 
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     print(f"started pid {started.child.pid}, log {started.log}", file=sys.stderr)
-    settings = Settings(pid=started.child.pid, log=str(started.log))
+    settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
     waiting.ended = lambda: started.child.poll() is not None
     code = wait_for(live_engine(settings), waiting, AtEnd(args.json, args.on_stall, args.report))
     words, code = ending(started, code)

@@ -25,8 +25,24 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-auto-evidence", action="store_true", help="take no stacks by itself at the first suspicion"
     )
+    add_watch_dir(group)
     group.add_argument("--no-gpu", action="store_true", help="do not load NVML")
     group.add_argument("--no-http", action="store_true", help="look at the port in /proc only")
+
+
+def add_watch_dir(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--watch-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a folder that the run writes into, e.g. /dev/shm/NAME: its growth is a sign of life (repeatable)",
+    )
+
+
+def watch_dirs(args: argparse.Namespace) -> tuple[str, ...]:
+    """They may not exist yet: the run makes them."""
+    return tuple(dict.fromkeys(str(Path(path).absolute()) for path in args.watch_dir))
 
 
 def settings_from(args: argparse.Namespace) -> Settings:
@@ -48,6 +64,7 @@ def settings_from(args: argparse.Namespace) -> Settings:
         proc_root=str(root),
         interval_s=_seconds("--interval", args.interval, 0.2, 60.0),
         auto_evidence=not args.no_auto_evidence,
+        watch_dirs=watch_dirs(args),
         gpu=not args.no_gpu,
         probe_http=not args.no_http,
     )

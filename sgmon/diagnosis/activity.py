@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sgmon.diagnosis.counters import CPU_WINDOW_S, History
 from sgmon.diagnosis.gpu_history import GpuHistory
-from sgmon.diagnosis.marks import log_marks, process_marks
+from sgmon.diagnosis.marks import file_marks, log_marks, process_marks
 from sgmon.model import (
     ActivityClock,
     Event,
@@ -20,6 +20,7 @@ from sgmon.model import (
     Process,
     ProcsReading,
     Snapshot,
+    WatchDirReading,
 )
 
 #: roles whose life and death matter; compilers and helpers come and go
@@ -57,6 +58,7 @@ class ActivityTracker:
         self._first_oom: int | None = None
         self._oom_kills: int | None = None
         self._clocks: tuple[ActivityClock, ...] = ()
+        self._dirs: tuple[float, WatchDirReading] | None = None
 
     def observe(self, event: Event, snapshot: Snapshot) -> tuple[ActivityClock, ...]:
         """Fold one event; the clocks of every watched process, in birth order."""
@@ -78,6 +80,8 @@ class ActivityTracker:
                 for clock, watched in zip(self._clocks, self._watched.values(), strict=True)
             )
             return self._clocks
+        elif isinstance(reading, WatchDirReading):
+            self._files(reading, event.t)
         else:
             return self._clocks
         self._clocks = tuple(self._clock(w) for w in self._watched.values())
@@ -92,6 +96,7 @@ class ActivityTracker:
             if self._server is not None:
                 self._watched.clear()
                 self._first_oom = None
+                self._dirs = None
                 self._clocks = ()
             self._server = key
 
@@ -172,6 +177,16 @@ class ActivityTracker:
             target = self._writer(rank)
             if target is not None:
                 self._mark(target, mark)
+
+    def _files(self, reading: WatchDirReading, t: float) -> None:
+        """Growth is the server's sign of life: which rank wrote is not known, so it is noted for the launcher."""
+        if self._dirs is not None:
+            alive = [w for w in self._watched.values() if w.gone_t is None]
+            launcher = next((w for w in alive if w.process.role == "launcher"), None)
+            for mark in file_marks(*self._dirs, reading, t):
+                if launcher is not None:
+                    self._mark(launcher, mark)
+        self._dirs = (t, reading)
 
     def _writer(self, rank: str) -> _Watched | None:
         """Who wrote a line: the live process of that rank, else the launcher."""

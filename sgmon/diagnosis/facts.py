@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sgmon import watched
 from sgmon.diagnosis.ranks import RankView
 from sgmon.diagnosis.scene import Scene
 from sgmon.model import Evidence, Missing, NextStep
@@ -41,6 +42,16 @@ def quiet_fact(view: RankView) -> Evidence:
     if view.cpu_counts and view.cpu_mark and (mark is None or view.cpu_mark.t > mark.t):
         last = f"last sign of life {age(view.t - view.cpu_mark.t)} ago ({view.cpu_mark.text})"
     return Evidence("proc", f"{view.name} (pid {view.pid}): {view.where()}; {last}", view.rank, view.pid)
+
+
+def files_facts(scene: Scene) -> list[Evidence]:
+    """The watched folders, one fact each."""
+    seen = scene.snapshot.watch_dirs
+    now = scene.snapshot.epoch + scene.t
+    return [
+        Evidence("files", f"{clean(folder.path, 60)}: {watched.words(folder, now)}", value=folder.size_bytes)
+        for folder in (seen.dirs if seen is not None else ())[:2]
+    ]
 
 
 def doing_fact(view: RankView) -> Evidence:

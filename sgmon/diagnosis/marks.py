@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sgmon.diagnosis import floors
 from sgmon.diagnosis.counters import CPU_WINDOW_S, History
-from sgmon.model import LogState, Mark, Process
+from sgmon.model import LogState, Mark, Process, WatchDirReading
 from sgmon.units import percent, plural, rate, size
 
 _READS = (
@@ -39,6 +39,24 @@ def log_marks(log: LogState) -> Iterator[tuple[str, Mark]]:
     for bar in log.bars:
         if bar.moved_t is not None:
             yield bar.rank, Mark("bar", bar.moved_t, f"bar at {bar.done}/{bar.total}")
+
+
+def file_marks(old_t: float, old: WatchDirReading, new: WatchDirReading, t: float) -> Iterator[Mark]:
+    """Folders that grew, or in which something is newer than before. Files that go are no sign: others clean up."""
+    before = {folder.path: folder for folder in old.dirs}
+    for folder in new.dirs:
+        last = before.get(folder.path)
+        if last is None or folder.files is None:
+            continue
+        files = folder.files - (last.files or 0)
+        grown = max(
+            (folder.size_bytes or 0) - (last.size_bytes or 0), (folder.used_bytes or 0) - (last.used_bytes or 0)
+        )
+        if files > 0 or grown > 0 or (folder.newest_epoch or 0.0) > (last.newest_epoch or 0.0):
+            more = [plural(files, "new file")] if files > 0 else []
+            more += [f"{size(grown)} more"] if grown > 0 else []
+            words = f"{', '.join(more) or 'something newer'} in {folder.path}"
+            yield Mark("files", t, words, max(0, grown) / max(0.1, t - old_t))
 
 
 def _bytes(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:

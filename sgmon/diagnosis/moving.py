@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.clocks import kill_clocks
-from sgmon.diagnosis.facts import doing_fact, log_fact, quiet_fact, since, wait_fact
+from sgmon.diagnosis.facts import doing_fact, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.diagnosis.grammar import phrase
 from sgmon.diagnosis.load import load_fact, load_of
 from sgmon.diagnosis.phase import words
@@ -68,6 +68,8 @@ def _headline(scene: Scene, movers: list[RankView]) -> str:
         return phrase(importing, "imports its modules")
     if scene.phase == "launch" and movers:
         return "the launcher imports its modules and reads its arguments"
+    if not movers and scene.t - scene.files_t <= FRESH_S:
+        return f"{stage}: a watched folder grows"
     if not movers and scene.t - scene.helpers_t <= FRESH_S:
         return f"{stage}: the launcher and its helpers work"
     if not movers:
@@ -104,6 +106,7 @@ def _evidence(scene: Scene, movers: list[RankView]) -> tuple[Evidence, ...]:
     load = load_of(scene)
     if load is not None and (load.done_bytes or load.share is not None):
         found.append(load_fact(load))
+    found += files_facts(scene)
     found += [doing_fact(v) for v in movers[:2]]
     waiters = [v for v in scene.ranks if not v.moves]
     if waiters:

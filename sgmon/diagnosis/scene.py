@@ -54,9 +54,15 @@ class Scene:
     @property
     def strong_life_t(self) -> float:
         """The same, CPU time left out."""
-        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0]
+        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0, self.files_t]
         times += [self.t - view.strong_quiet_s for view in self.ranks]
         return max(times)
+
+    @property
+    def files_t(self) -> float:
+        """When a watched folder last grew; 0 when none did."""
+        marks = (m.t for c in self.snapshot.clocks if c.gone_t is None for m in c.marks if m.signal == "files")
+        return max(marks, default=0.0)
 
     @property
     def quiet_s(self) -> float:

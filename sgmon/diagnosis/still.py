@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sgmon.diagnosis import quiet, usual
 from sgmon.diagnosis.clocks import clock_fact
-from sgmon.diagnosis.facts import STEP_STACKS, dump_step, log_fact, quiet_fact, since, wait_fact
+from sgmon.diagnosis.facts import STEP_STACKS, dump_step, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.diagnosis.peers import Line, line_up
 from sgmon.diagnosis.phase import during, words
@@ -192,7 +192,8 @@ def _evidence(scene: Scene, line: Line | None) -> tuple[Evidence, ...]:
     past = usual.words(scene.snapshot)
     history = Evidence("history", past) if past else None
     extra = [e for e in (clock_fact(scene), history, foreign_holder(scene)) if e is not None]
-    return (*found[: 5 - min(1, len(extra))], *extra[:1])
+    extra = [*files_facts(scene)[:1], *extra[:1]]
+    return (*found[: 5 - len(extra)], *extra)
 
 
 def _stack_fact(view: RankView) -> Evidence | None:

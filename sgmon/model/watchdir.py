@@ -9,15 +9,16 @@ from dataclasses import dataclass
 class WatchedDir:
     """One folder, with all below it. files None: it could not be read, ``note`` says why.
 
-    newest_epoch: wall clock of the newest modification. cut: there is more than was counted (too many entries, or
-    no time): the numbers are of a part.
+    used_bytes: what the files occupy; it grows where a file was made with its full size and is filled through mmap.
+    newest_epoch: wall clock of the newest modification of a file or folder. cut: there is more than was counted (too
+    many entries, or no time): the numbers are of a part.
     """
 
     path: str
     files: int | None = None
     size_bytes: int | None = None
+    used_bytes: int | None = None
     newest_epoch: float | None = None
-    newest_name: str = ""
     cut: bool = False
     note: str = ""
 
