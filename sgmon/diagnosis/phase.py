@@ -63,6 +63,14 @@ def order(phase: str) -> int:
     return ORDER.index(name) if name in ORDER else -1
 
 
+def after(phase: str) -> str:
+    """The phase that usually follows; a draft model goes the same way."""
+    at = order(phase)
+    if not 0 <= at < order("graphs"):
+        return phase
+    return ("draft_" if phase.startswith("draft_") else "") + ORDER[at + 1]
+
+
 class Phase(NamedTuple):
     """The phase, and what tells it. source: log | stack | proc."""
 

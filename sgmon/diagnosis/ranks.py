@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sgmon.diagnosis import floors
-from sgmon.diagnosis.phase import order, phases_of_stacks, version_of
+from sgmon.diagnosis.phase import after, order, phases_of_stacks, version_of
 from sgmon.diagnosis.places import Place, places
 from sgmon.diagnosis.stack_words import StackWait, stack_wait
 from sgmon.diagnosis.waits import PEER_KINDS, Wait, download_of, wait_of
@@ -172,13 +172,20 @@ def rank_views(snapshot: Snapshot, phase: str) -> tuple[RankView, ...]:
     for process in chosen:
         place = come.get(process.rank)
         behind = place is not None and place != furthest
-        own = progress[process.rank].phase if behind and process.rank in progress else stacked.get(process.pid, phase)
+        own = stacked.get(process.pid, phase)
+        if behind and process.rank in progress:
+            own = _own_phase(progress[process.rank])
         own = "spawn" if process.role == "importing" else own
         views.append(_view(snapshot, process, clocks.get(process.pid), progress.get(process.rank), own, place))
     over = order("scheduler_ready")
     if any(order(v.phase) < over for v in views):
         views = [replace(v, done=order(v.phase) >= over) for v in views]
     return tuple(views)
+
+
+def _own_phase(progress: RankProgress) -> str:
+    """Where a rank that is behind stands: in the phase of its last line, or, when that line ended it, in the next."""
+    return after(progress.phase) if progress.milestone.endswith("_end") else progress.phase
 
 
 def _will_be_rank(process: Process) -> bool:

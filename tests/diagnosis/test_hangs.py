@@ -130,6 +130,20 @@ def test_gloo_barrier_without_gpu_or_stacks_blames_by_milestone() -> None:
     assert any("gives up after 8m00s" in e.text for e in world.verdict.evidence)
 
 
+def test_a_rank_that_ended_a_phase_hangs_in_the_next() -> None:
+    """Seen on a real server: a deadlock before TP1's "Load weight begin" was said to be in the phase before."""
+    world = World(2, gpu=False).to("dist_init")
+    world.everywhere("Init torch distributed ends. elapsed=0.11 s, mem usage=0.00 GB")
+    world.log("TP0: Load weight begin. avail mem=130.00 GB", f"TP0: {LOADED}")
+    for rank in world.ranks:
+        rank.gloo_wait()
+    world.run(60)
+    assert (world.verdict.state, world.verdict.odd_ranks) == ("stalled", ("TP1",))
+    assert world.verdict.phase == "weights"
+    assert "in the weight load; 1 other rank waits for it" in world.verdict.headline
+    assert any("gives up after 8m00s" in e.text for e in world.verdict.evidence)
+
+
 def test_stacks_tell_the_odd_rank() -> None:
     world = World(2, gpu=False).to("graphs")
     for rank in world.ranks:
