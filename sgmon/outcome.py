@@ -14,7 +14,8 @@ from sgmon.text import clean, mask
 WARM = 0.5
 #: time zones differ by quarters of an hour; a log's clock that is off by less is the same clock
 _QUARTER_S = 900.0
-_TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(?=[,}\s]|$)")
+#: also where the field was cut behind the point
+_TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
 
 
 def outcome_of(snapshot: Snapshot) -> str:
