@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    snapshot = look(live_engine(settings, auto_evidence=False, remember=False), watch_s)
+    engine = live_engine(settings, auto_evidence=False, remember=False)
+    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs))
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
     else:
@@ -48,14 +49,15 @@ def say_no_server(err: TargetError) -> int:
     return exit_code("waiting")
 
 
-def look(engine: Engine, watch_s: float) -> Snapshot:
+def look(engine: Engine, watch_s: float, *, folders: bool = False) -> Snapshot:
     """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least."""
     seen = engine.snapshot
 
     def enough(snapshot: Snapshot) -> None:
         nonlocal seen
         seen = snapshot
-        if snapshot.t >= watch_s and (complete(snapshot) or snapshot.t >= watch_s + GRACE_S):
+        whole = complete(snapshot) and (not folders or snapshot.watch_dirs is not None)
+        if snapshot.t >= watch_s and (whole or snapshot.t >= watch_s + GRACE_S):
             engine.source.stop()
 
     engine.subscribe(enough)
