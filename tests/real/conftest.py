@@ -1,6 +1,6 @@
 import pytest
 
-from tests.real import server
+from tests.real import measured, server
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -15,3 +15,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="a real server takes minutes: make test-real"))
         elif not server.INSTALLED:
             item.add_marker(pytest.mark.skip(reason=server.HOW))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The table of seconds from each fault to the verdict."""
+    if measured.ROWS:
+        terminalreporter.section("seconds from the fault to the verdict")
+        for line in measured.table():
+            terminalreporter.write_line(line)

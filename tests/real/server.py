@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,20 +38,32 @@ def free_port() -> int:
 class RealServer:
     """One server process tree in a session of its own; its log in a file."""
 
-    def __init__(self, directory: Path, model: str, *flags: str, port: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        model: str,
+        *flags: str,
+        port: int | None = None,
+        env: Mapping[str, str] | None = None,
+        log: str = "",
+    ) -> None:
         self.port = free_port() if port is None else port
-        self.log = directory / f"server-{self.port}.log"
+        self.log = directory / (log or f"server-{self.port}.log")
         self.flags = flags
         self.model = model
+        self.env = dict(env or {})
+        self.began_at = 0.0
         self.child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> RealServer:
+        self.began_at = time.time()
         with open(self.log, "ab") as output:
             self.child = subprocess.Popen(
                 ["bash", str(HERE / "serve.sh"), str(HOME), self.model, "--port", str(self.port), *self.flags],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                env={**os.environ, **self.env},
                 start_new_session=True,
             )
         return self
@@ -64,14 +76,31 @@ class RealServer:
     def text(self) -> str:
         return self.log.read_text(errors="replace").replace("\r", "\n")
 
-    def wait_for_line(self, needle: str, timeout_s: float = 240.0) -> None:
-        """Return when ``needle`` is in the log. The log is a file that others write: it is polled."""
-        until(lambda: needle in self.text() or self._ended(), timeout_s, f"the line {needle!r}")
+    def wait_for_line(self, needle: str, timeout_s: float = 240.0) -> float:
+        """When ``needle`` was first seen in the log. The log is a file that others write: it is polled."""
+        until(lambda: needle in self.text() or self.ended, timeout_s, f"the line {needle!r}")
         assert needle in self.text(), f"the server ended without {needle!r}:\n{self.text()[-3000:]}"
+        return time.time()
+
+    def wait_for_workers(self, count: int, timeout_s: float = 120.0) -> list[int]:
+        """The first ``count`` workers in birth order, while they import: SGLang starts its ranks first."""
+        until(lambda: len(self.workers()) >= count or self.ended, timeout_s, f"{count} workers")
+        return self.workers()[:count]
+
+    def workers(self) -> list[int]:
+        """Pids of the children that multiprocessing spawned and that have no title yet."""
+        found = []
+        for pid in self.tree()[1:]:
+            try:
+                if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+            except OSError:
+                continue
+        return sorted(found)
 
     def wait_for_title(self, title: str, timeout_s: float = 240.0) -> int:
         """Pid of the process with this title."""
-        until(lambda: self.pid_of(title) is not None or self._ended(), timeout_s, f"a process {title!r}")
+        until(lambda: self.pid_of(title) is not None or self.ended, timeout_s, f"a process {title!r}")
         pid = self.pid_of(title)
         assert pid is not None, f"the server ended without a process {title!r}:\n{self.text()[-3000:]}"
         return pid
@@ -109,13 +138,21 @@ class RealServer:
                     break
         self.child.wait(30)
 
-    def _ended(self) -> bool:
+    @property
+    def ended(self) -> bool:
         return self.child is not None and self.child.poll() is not None
 
 
 @contextmanager
-def real_server(directory: Path, model: str, *flags: str, port: int | None = None) -> Iterator[RealServer]:
-    server = RealServer(directory, model, *flags, port=port).start()
+def real_server(
+    directory: Path,
+    model: str,
+    *flags: str,
+    port: int | None = None,
+    env: Mapping[str, str] | None = None,
+    log: str = "",
+) -> Iterator[RealServer]:
+    server = RealServer(directory, model, *flags, port=port, env=env, log=log).start()
     try:
         yield server
     finally:
