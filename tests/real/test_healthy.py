@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,18 +12,20 @@ from tests.real.watching import ALARMS, Watcher, watching
 
 
 @contextmanager
-def healthy_start(tmp_path: Path, situation: str, model: str, *flags: str, **env: str) -> Iterator[Watcher]:
+def healthy_start(
+    tmp_path: Path, situation: str, model: str, *flags: str, env: Mapping[str, str] | None = None, log: str = ""
+) -> Iterator[Watcher]:
     """Watched from before the launch until it is ready, and beyond: the caller's body runs beside a ready server."""
     port = free_port()
     with (
         watching(tmp_path / "watch.jsonl.gz", port=port) as watcher,
-        real_server(tmp_path, model, *flags, port=port, env=env) as server,
+        real_server(tmp_path, model, *flags, port=port, env=env, log=log) as server,
     ):
         ready = watcher.wait_for("ready", "crashed")
         measured.healthy(situation, server.began_at, ready, watcher.states(server.began_at))
         assert ready.state == "ready", server.text()[-2000:]
         assert not ALARMS & set(watcher.states())
-        assert "fired up and ready to roll" in server.text()
+        assert log or "fired up and ready to roll" in server.text()
         yield watcher
         assert watcher.snapshot.verdict.state == "ready"
 
@@ -43,8 +45,19 @@ def test_weights_from_a_cold_page_cache(tmp_path: Path) -> None:
 def test_kernels_compiled_anew(tmp_path: Path) -> None:
     cache = tmp_path / "inductor"
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    with healthy_start(tmp_path, "healthy, tp 2, cold JIT", "tiny", "--tp", "2", **cold):
+    with healthy_start(tmp_path, "healthy, tp 2, cold JIT", "tiny", "--tp", "2", env=cold):
         assert any(cache.rglob("*.so")), "nothing was compiled: this start was no test of a cold JIT"
+
+
+def test_output_to_dev_null(tmp_path: Path) -> None:
+    """The phase then comes from stacks that sgmon takes by itself, ready from the port alone."""
+    with healthy_start(tmp_path, "healthy, tp 2, no log", "tiny", "--tp", "2", log="/dev/null") as watcher:
+        assert watcher.snapshot.log.lines == 0
+        asked = watcher.snapshot.stacks_request
+        assert asked is not None and asked.why == "auto: no log" and watcher.snapshot.stacks
+        order = [one.verdict.phase for one in watcher.said]
+        assert "dist_init" in order or "weights" in order or "warmup" in order, watcher.history()
+        assert not {"suspect", "unknown"} & set(watcher.states()), watcher.history()
 
 
 def test_another_sglang_holds_the_port(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""The engine over a recorded watch: which stacks it asks for by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from sgmon.engine import Engine
+from sgmon.model import Event, StacksReading
+from sgmon.record import read
+from tests.diagnosis.replay import RECORDINGS
+
+
+class Live:
+    """Events of a recording as if they came from live probes; remembers what it was asked for."""
+
+    replay = ""
+
+    def __init__(self, name: str) -> None:
+        header, self._events = read(RECORDINGS / f"{name}.jsonl.gz")
+        self.epoch = header.epoch
+        self.t = 0.0
+        self.asked: list[tuple[float, int, str]] = []
+        self.ras = 0
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._events:
+            if not isinstance(event.reading, StacksReading):
+                self.t = event.t
+                yield event
+
+    def stop(self) -> None: ...
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+        assert not native, "a native dump pauses its target"
+        self.asked.append((self.t, samples, why))
+
+    def request_ras(self) -> None:
+        self.ras += 1
+
+    def choose(self, pid: int) -> None: ...
+
+
+def test_one_suspicion_one_request() -> None:
+    source = Live("demo-stuck-rank")
+    Engine(source).run_here()
+    assert [(samples, why) for _, samples, why in source.asked] == [(3, "auto: suspect")]
+    assert source.ras == 1
+
+
+@pytest.mark.parametrize("name", ["cpu-tp2-tiny", "gpu-real-cold"])
+def test_a_healthy_start_is_left_alone(name: str) -> None:
+    source = Live(name)
+    Engine(source).run_here()
+    assert source.asked == []
+
+
+def test_not_when_switched_off() -> None:
+    source = Live("demo-stuck-rank")
+    Engine(source, auto_evidence=False).run_here()
+    assert source.asked == []
