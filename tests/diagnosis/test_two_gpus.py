@@ -34,6 +34,8 @@ FAULTS = (
     Fault("h200-oom", "crashed", 37.5, 2.5, (), "out of GPU memory", ()),
     Fault("h200x2-never-enters", "suspect", 50.2, 17.5, ("TP1",), "TP1 is missing from the collective", ("stalled",)),
     Fault("h200x2-never-enters", "stalled", 50.2, 32.0, ("TP1",), "TP1 is missing from the collective", ("suspect",)),
+    Fault("h200x2-nccl-spin", "suspect", 109.7, 18.5, ("TP1",), "TP1 is missing from the collective", ("stalled",)),
+    Fault("h200x2-nccl-spin", "stalled", 109.7, 33.5, ("TP1",), "TP1 is missing from the collective", ("suspect",)),
 )
 CALM = {"waiting", "progressing"}
 
@@ -61,13 +63,16 @@ def test_a_healthy_start_says_no_false_word(name: str) -> None:
 
 
 def test_the_rank_that_spins_in_nccl_is_told_from_the_one_that_is_not_there() -> None:
-    """TP0's card is pinned at 100 % with flat power, TP1's is idle; NCCL's RAS and the stacks say the same."""
-    changes, last = replay("h200x2-never-enters")
-    stalled = first(changes, "stalled")
+    """TP0's card is pinned at 100 % with flat power, TP1's is idle; /proc, the stacks and NCCL's RAS say the same."""
+    changes, last = replay("h200x2-nccl-spin")
+    suspect, stalled = first(changes, "suspect"), first(changes, "stalled")
+    assert suspect is not None
     assert stalled is not None
-    kinds = {fact.signal for fact in stalled.verdict.evidence}
-    assert len(kinds) >= 2, stalled.verdict.evidence
+    said = {(fact.signal, fact.rank): fact.text for fact in suspect.verdict.evidence}
+    assert "pinned at 100 % with flat power" in said["gpu", "TP0"]
+    assert {fact.signal for fact in stalled.verdict.evidence} >= {"proc", "gpu", "stack"}
     gpus = {gpu.index: gpu for gpu in last.gpu.gpus}
-    assert gpus[0].util_percent == 100
-    assert gpus[1].util_percent == 0
+    assert (gpus[0].util_percent, gpus[1].util_percent) == (100, 0)
     assert last.ras is not None
+    assert [(one.status, one.behind) for one in last.ras.communicators] == [("MISMATCH", (1,))]
+    assert last.ras.unequal_unchanged is True
