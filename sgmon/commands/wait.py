@@ -25,6 +25,8 @@ from sgmon.target import TargetError, find
 HELP = "block until ready, crashed or stalled (for scripts)"
 LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
+#: states whose coming is said at once; everything else waits for the next line
+_TURNS = frozenset({"suspect", "stalled", "stopped", "crashed", "unhealthy", "ready"})
 #: a dead process is seen before the lines that tell why it died are read
 CAUSE_S = 1.0
 
@@ -125,7 +127,8 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
         last = snapshot
         over = waiting.look(snapshot)
         state = snapshot.verdict.state
-        if not quiet and (snapshot.t - said_t >= LINE_S or (state != said_state and snapshot.t > 1.0)):
+        turned = state != said_state and state in _TURNS
+        if not quiet and (snapshot.t - said_t >= LINE_S or turned):
             said_t, said_state = snapshot.t, state
             speaker.say(report.progress_line(snapshot))
         if over:

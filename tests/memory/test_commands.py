@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,9 @@ import pytest
 
 from sgmon import demo
 from sgmon.commands import after
-from sgmon.commands.wait import Waiting
+from sgmon.commands.wait import AtEnd, Waiting, wait_for
 from sgmon.history import History
+from sgmon.model import Snapshot
 from sgmon.outcome import run_of
 from sgmon.store import Store
 from tests.memory import watches
@@ -90,7 +91,7 @@ def test_wait_runs_the_hook_once_and_writes_a_report(stopped: demo.DemoServer, t
     assert "| spawn |" in summary.read_text()
 
 
-def test_progress_comes_at_most_each_ten_seconds_or_with_a_new_state() -> None:
+def test_a_stall_must_hold() -> None:
     waiting = Waiting(timeout_s=100.0, stall_s=30.0)
     assert not waiting.look(snapshot("stalled", 10.0))
     assert not waiting.look(snapshot("progressing", 20.0))
@@ -98,6 +99,33 @@ def test_progress_comes_at_most_each_ten_seconds_or_with_a_new_state() -> None:
     assert not waiting.look(snapshot("stalled", 64.0))
     assert waiting.look(snapshot("stalled", 65.0))
     assert waiting.code == 3
+
+
+class Scripted:
+    """An engine that shows these snapshots."""
+
+    def __init__(self, *snapshots: Snapshot) -> None:
+        self.snapshots, self.snapshot, self.source = snapshots, snapshots[0], self
+
+    def subscribe(self, subscriber: Callable[[Snapshot], None]) -> None:
+        self.look = subscriber
+
+    def run_here(self) -> None:
+        for one in self.snapshots:
+            self.look(one)
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_line_each_ten_seconds_and_for_each_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    states = (
+        ["progressing"] * 12 + ["slow", "progressing", "slow"] + ["suspect", "stalled", "progressing"] + ["ready"]
+    )
+    engine = Scripted(*(snapshot(state, 1.0 + number) for number, state in enumerate(states)))
+    assert wait_for(engine, Waiting(100.0, 30.0), AtEnd()) == 0  # type: ignore[arg-type]
+    said = [line.split("]")[1].split()[0] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["progressing", "progressing", "suspect", "stalled", "ready"]
 
 
 def test_a_hook_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def test_kill_9_loses_a_second_at_most(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    assert killed_t - _times(path)[-1] < 1.0 + 0.6  # a second, and a slow machine
+    assert killed_t - _times(path)[-1] < 1.0 + 1.0  # a second, and a busy machine
 
 
 def test_a_lost_terminal_and_one_that_is_not_read_cost_nothing(tmp_path: Path) -> None:
