@@ -22,6 +22,7 @@ class LogReading:
     size: int | None = None
     kind: str = "file"  # file | deleted | pipe | pty | socket | null
     change: str = ""
+    age_s: float | None = None  # of what was there before the watch: now - mtime; None: written while we looked
     writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo
     note: str = ""
 

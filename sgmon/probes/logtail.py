@@ -42,6 +42,7 @@ class _Open:
     tail: bytes = b""  # the last bytes before offset: they tell a rewritten file from one that grew
     kind: str = "file"
     sniffed: bool = False
+    caught_up: bool = False  # what came before was there when we came, and is as old as the file's mtime says
 
 
 class LogProbe:
@@ -165,6 +166,8 @@ class LogProbe:
         file.offset += len(data)
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
         self.busy = len(data) == ROUND_BYTES
+        age_s = None if file.caught_up else self._age_s(status)
+        file.caught_up = file.caught_up or not self.busy
         return LogReading(
             path=file.path,
             identity=file.identity,
@@ -173,9 +176,16 @@ class LogProbe:
             size=status.st_size,
             kind=file.kind,
             change=change,
+            age_s=age_s,
             writer_offset=self._writer_offset(server, file.identity),
             note=_DELETED if change == "deleted" else "",
         )
+
+    def _age_s(self, status: os.stat_result) -> float | None:
+        """Seconds since the last byte was written, by the file's mtime. Only for text from before the watch: the
+        clock of a file server may differ from ours, and text that comes while we look is known to be new."""
+        age = self._watched.clock.epoch + self._watched.clock.now() - status.st_mtime
+        return round(age, 1) if age >= 1.0 else None
 
     def _rewritten(self, file: _Open, size: int) -> bool:
         """Truncated and grown past our offset between two looks: before the offset stands what was not read."""

@@ -264,3 +264,15 @@ def test_stages_and_replicas_are_ranks_of_their_own() -> None:
 def test_the_tail_of_a_skipped_beginning() -> None:
     text = recording("cpu/tp2-tiny")
     assert fold(text[random.Random(3).randrange(20_000, 25_000) :]).outcome == "ready"
+
+
+def test_what_was_there_before_the_watch_is_old() -> None:
+    fold = LogFold()
+    fold.feed(
+        LogReading(path="/l", text="[2026-11-29 10:00:00 TP0] Load weight begin. avail mem=1.0 GB\n", age_s=90.0), 2.0
+    )
+    state = fold.state()
+    assert (state.last_byte_t, state.last_activity_t) == (-88.0, -88.0)
+    assert state.milestones[-1].seen_t == -88.0
+    fold.feed(LogReading(path="/l", text="x\n"), 5.0)
+    assert fold.state().last_activity_t == 5.0

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -337,3 +339,21 @@ def test_no_permission_in_words(path, watch, monkeypatch):
 
 def test_nothing_yet(watch):
     assert LogProbe(watch()).read() is None
+
+
+def test_text_from_before_the_watch_is_as_old_as_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("old line\n")
+    old = time.time() - 120.0
+    os.utime(path, (old, old))
+    probe = LogProbe(Watched(Settings(log=str(path)), Clock()))
+    first = probe.read()
+    assert isinstance(first, LogReading)
+    assert first.age_s == pytest.approx(120.0, abs=2.0)
+    with path.open("a") as file:
+        file.write("new line\n")
+    os.utime(path, (old, old))  # a file server whose clock is behind
+    second = probe.read()
+    assert isinstance(second, LogReading)
+    assert (second.text, second.age_s) == ("new line\n", None)
+    probe.close()
