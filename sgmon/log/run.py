@@ -165,7 +165,7 @@ class Run:
             rank = self._rank_of(groups["n"])
         elif where.source == "torch":
             rank = ""
-        told = tuple((name, clean(mask(value), 200)) for name, value in groups.items() if name not in ("what",))
+        told = tuple((name, clean(mask(value), 1000)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return
