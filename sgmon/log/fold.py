@@ -65,7 +65,7 @@ class LogFold:
         self._log = _Log()
 
     def feed(self, reading: LogReading, t: float) -> None:
-        """Take new text. ``t``: when it was read, in watch seconds; text from before the watch is as old as it says."""
+        """Take new text. ``t``: when it was read, in watch seconds; older text is as old as the reading says."""
         t -= reading.age_s or 0.0
         if reading.path != self._log.path and self._log.path and reading.change not in ("rotated", "appeared"):
             self._log = _Log()
