@@ -35,7 +35,7 @@ def measure(pid: int, seconds: float, rounds: int) -> None:
     peers = {"sgmon, 1 s": ([sys.executable, "-m", "tui_app.cli", "--pid", str(pid)], b"workers")}
     for interval in ("1", "2"):
         if shutil.which("nvitop"):
-            peers[f"nvitop, {interval} s"] = (["nvitop", "--interval", interval], b"nvitop")
+            peers[f"nvitop, {interval} s"] = (["nvitop", "--interval", interval], b"NVITOP")
     results: dict[str, list[Run]] = {name: [] for name in peers}
     for _ in range(rounds):
         for name, (argv, wanted) in peers.items():
