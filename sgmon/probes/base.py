@@ -125,6 +125,4 @@ class ProbeThread:
 
     def _fail(self, words: str, remedy: str) -> None:
         self._failing = True
-        self._emit(
-            Event(self._clock.now(), "probe", ProbeReading(self.probe.name, error=words, remedy=remedy))
-        )
+        self._emit(Event(self._clock.now(), "probe", ProbeReading(self.probe.name, error=words, remedy=remedy)))
