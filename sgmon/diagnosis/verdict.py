@@ -10,6 +10,7 @@ from sgmon.diagnosis.by_design import foreign_build_lock, gate, other_node, weig
 from sgmon.diagnosis.causes import with_cause
 from sgmon.diagnosis.crash import crashed, shut_down
 from sgmon.diagnosis.facts import log_fact, missing_signals, quiet_fact
+from sgmon.diagnosis.holders import foreign_holders, look_step
 from sgmon.diagnosis.moving import cpu_alone, moving
 from sgmon.diagnosis.phase import words
 from sgmon.diagnosis.ready import ready
@@ -59,6 +60,8 @@ def diagnose(snapshot: Snapshot) -> Verdict:
         return _settle(snapshot, _no_server(snapshot))
     scene = scene_of(snapshot)
     found = with_cause(snapshot, _judge(scene))
+    if found.state != "ready":
+        found = replace(found, evidence=(*found.evidence, *foreign_holders(snapshot)))
     return _settle(snapshot, replace(found, missing=missing_signals(scene)))
 
 
@@ -85,7 +88,15 @@ def _no_server(snapshot: Snapshot) -> Verdict:
             next=(NextStep("Watch one of them", f"sgmon --pid {snapshot.candidates[0].pid}"),),
         )
     looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
-    return Verdict("waiting", f"no SGLang server yet{looked}", confidence=1.0, rule="no-server")
+    held = foreign_holders(snapshot)
+    return Verdict(
+        "waiting",
+        f"no SGLang server yet{looked}",
+        confidence=1.0,
+        rule="no-server",
+        evidence=held,
+        next=look_step(held),
+    )
 
 
 def _first_look(scene: Scene) -> bool:

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sgmon import units
+from sgmon.diagnosis.holders import words
 from sgmon.doctor.check import Check, read
-from sgmon.model import GpuReading
+from sgmon.gpu_holders import holdings
+from sgmon.model import Gpu, GpuReading
 
 GROUP = "before a start"
 #: a build lock younger than this may belong to a build that is going on
@@ -59,21 +61,30 @@ def _port(root: str, port: int) -> Check:
 
 
 def _gpu_memory(gpu: GpuReading | None) -> Iterator[Check]:
+    """No server runs when this is asked: an SGLang worker that holds memory is one that was left behind."""
     if gpu is None or not gpu.gpus:
         return
     for one in gpu.gpus:
-        if one.used_bytes is None or one.total_bytes is None:
+        if one.error:
+            yield Check(GROUP, f"GPU {one.index}", "bad", one.error, gpu.remedy)
+        elif one.used_bytes is None or one.total_bytes is None:
             yield Check(GROUP, f"GPU {one.index}", "unknown", "memory not readable")
         elif one.used_bytes > 0.02 * one.total_bytes:
-            holders = ", ".join(
-                f"pid {p.pid} {p.name} {units.size(p.used_bytes)}".replace("  ", " ") for p in one.processes
-            )
-            words = (
-                f"{units.size(one.used_bytes)} of {units.size(one.total_bytes)} in use: {holders or 'holder hidden'}"
-            )
-            yield Check(GROUP, f"GPU {one.index}", "bad", words, "nvidia-smi; end the old server first")
+            yield _held(one)
         else:
             yield Check(GROUP, f"GPU {one.index}", "ok", f"{units.size(one.total_bytes)} free")
+
+
+def _held(gpu: Gpu) -> Check:
+    held = holdings(gpu)
+    who = "; ".join(f"{units.size(one.used_bytes)} by {words(one)}" for one in held) or "nobody that the driver lists"
+    orphans = " ".join(str(one.pid) for one in held if one.kind == "orphan")
+    pids = ",".join(str(one.pid) for one in held if one.pid)
+    remedy = f"ps -o pid,ppid,user,etime,args -p {pids}" if pids else "nvidia-smi; then dmesg"
+    if orphans:
+        remedy = f"kill {orphans} (no server is left that they work for)"
+    in_use = f"{units.size(gpu.used_bytes)} of {units.size(gpu.total_bytes)} in use"
+    return Check(GROUP, f"GPU {gpu.index}", "bad", f"{in_use}: {who}", remedy)
 
 
 def _shm() -> Check:

@@ -137,3 +137,16 @@ def test_the_command_lists_both_groups(capsys: pytest.CaptureFixture[str]) -> No
     assert {check["group"] for check in checks} >= {"seeing"}
     assert main(["doctor", "--no-gpu"]) == 0
     assert "seeing" in capsys.readouterr().out
+
+
+def test_an_orphan_on_a_gpu_has_words_and_a_remedy() -> None:
+    orphan = Gpu(
+        2,
+        total_bytes=140 << 30,
+        used_bytes=31 << 30,
+        processes=(GpuProcess(4711, 31 << 30, name="sglang::scheduler"),),
+    )
+    check = _named(starting("/proc", 30999, GpuReading((orphan,))), "GPU 2")
+    assert check.status == "bad"
+    assert "31.0 GiB by pid 4711, sglang::scheduler of a server that is gone" in check.text
+    assert check.remedy.startswith("kill 4711 ")

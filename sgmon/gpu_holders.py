@@ -1,0 +1,94 @@
+"""What holds a GPU's memory: ranks, the server's other processes, strangers, workers whose server is gone. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model import Gpu, GpuProcess, Snapshot
+
+#: below both of these a foreign holder takes nothing that a start would miss (a desktop, a small CUDA context)
+FOREIGN_BYTES = 1024**3
+FOREIGN_SHARE = 0.02
+#: a GPU gives some MiB to no process: the driver's own
+UNACCOUNTED_BYTES = 256 * 1024**2
+_WORKER_WORDS = ("sglang::", "sglang.launch_server", "sglang serve")
+_MPS = "nvidia-cuda-mps-server"
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One holder.
+
+    kind: rank (a scheduler of the watched server), server (another process of it), orphan (an SGLang worker while
+    no server runs that it could belong to), sglang (a worker of another server), stranger, mps, unseen (its pid is
+    not in this /proc: another pid namespace, or gone while the driver still lists it), unaccounted (nobody).
+    """
+
+    kind: str
+    pid: int
+    name: str = ""
+    rank: str = ""
+    used_bytes: int | None = None
+
+    @property
+    def foreign(self) -> bool:
+        return self.kind in ("orphan", "sglang", "stranger", "unseen")
+
+
+def holdings(gpu: Gpu, tree: frozenset[int] = frozenset(), other_servers: bool = False) -> tuple[Holding, ...]:
+    """All holders of one GPU, the largest first, and what no process accounts for as the last.
+
+    tree: pids of the watched server (outer and inner). other_servers: whether another server runs here.
+    """
+    holders = [*gpu.processes, *(process for part in gpu.slices for process in part.processes)]
+    found = [_holding(gpu, holder, tree, other_servers) for holder in holders]
+    found.sort(key=lambda one: -(one.used_bytes or 0))
+    left = unaccounted_bytes(gpu)
+    if left is not None and left >= UNACCOUNTED_BYTES:
+        found.append(Holding("unaccounted", 0, used_bytes=left))
+    return tuple(found)
+
+
+def _holding(gpu: Gpu, holder: GpuProcess, tree: frozenset[int], other_servers: bool) -> Holding:
+    used = holder.used_bytes
+    if used is None and len(gpu.processes) == 1 and not gpu.slices:
+        used = gpu.used_bytes  # the only holder holds it all
+    kind = "stranger"
+    if holder.rank or (holder.pid in tree and "scheduler" in holder.name):
+        kind = "rank"
+    elif holder.pid in tree:
+        kind = "server"
+    elif not holder.name:
+        kind = "unseen"
+    elif _MPS in holder.name:
+        kind = "mps"
+    elif any(word in holder.name for word in _WORKER_WORDS):
+        kind = "sglang" if other_servers else "orphan"
+    return Holding(kind, holder.pid, holder.name, holder.rank, used)
+
+
+def unaccounted_bytes(gpu: Gpu) -> int | None:
+    """In use and listed for no process; None where that cannot be told."""
+    holders = [*gpu.processes, *(process for part in gpu.slices for process in part.processes)]
+    listed = [holder.used_bytes for holder in holders]
+    if gpu.used_bytes is None or (None in listed and len(listed) == 1) or any(used is None for used in listed):
+        return None
+    reserve_counted = any(item.signal == "reserved_bytes" for item in gpu.missing)
+    if reserve_counted:
+        return None
+    return max(0, gpu.used_bytes - sum(used for used in listed if used is not None))
+
+
+def holdings_in(snapshot: Snapshot, gpu: Gpu) -> tuple[Holding, ...]:
+    """The same, seen from a snapshot."""
+    tree = frozenset(
+        pid for process in snapshot.procs.processes for pid in (process.pid, process.ns_pid) if pid is not None
+    )
+    own = snapshot.server.pid if snapshot.server is not None else None
+    return holdings(gpu, tree, any(candidate.pid != own for candidate in snapshot.candidates))
+
+
+def in_the_way(gpu: Gpu, found: tuple[Holding, ...]) -> tuple[Holding, ...]:
+    """Foreign holders that take what a start of the server would miss."""
+    least = min(FOREIGN_BYTES, FOREIGN_SHARE * gpu.total_bytes) if gpu.total_bytes else FOREIGN_BYTES
+    return tuple(one for one in found if one.foreign and (one.used_bytes is None or one.used_bytes >= least))
