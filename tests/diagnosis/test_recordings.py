@@ -169,6 +169,8 @@ def test_real_nccl_hang_on_two_gpus() -> None:
     ("name", "fault_t", "odd", "headline"),
     [
         ("cpu-tp1-stuck-init", 45.0, (), "the scheduler stands still in the HTTP start, in Scheduler.__init__"),
+        ("cpu-tp2-live-hang-load", 25.4, ("TP1",), "(it stands in take_lock_twice) in the weight load"),
+        ("cpu-tp2-live-hang-warmup", 29.0, ("TP1",), "(it stands in take_lock_twice) in the warm-up"),
         ("demo-stuck-rank", 27.0, ("TP5",), "TP5 is missing from the collective (it stands in compile_kernel)"),
         ("demo-warmup-stuck", 34.0, ("TP1",), "TP1 is missing from the collective in the warm-up"),
     ],
