@@ -2,7 +2,7 @@
 
     python -m benchmarks.start [--rounds 5] [--idle 10]
 
-sgmon is started with no server on the machine ("waiting" is its first useful frame) unless --pid is given.
+sgmon waits for a server on a port that none has ("waiting" is its first useful frame) unless --pid is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--pid")
     parser.add_argument("--wanted", default="")
     args = parser.parse_args()
-    ours = [sys.executable, "-m", "tui_app.cli", *(["--pid", args.pid] if args.pid else [])]
+    ours = [sys.executable, "-m", "tui_app.cli", *(["--pid", args.pid] if args.pid else ["--port", "9"])]
     wanted = args.wanted.encode() or (b"WAITING" if not args.pid else b"TP0")
     hello = [sys.executable, "-c", HELLO]
     results: dict[str, list[Run]] = {"hello": [], "sgmon": []}
