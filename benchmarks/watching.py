@@ -1,7 +1,7 @@
 """CPU of the dashboard on a server, beside nvitop where it is installed, in turns in the same run.
 
-    python -m benchmarks.watching --pid N [--seconds 30] [--rounds 1]
-    python -m benchmarks.watching --demo healthy          # a simulated TP8 server
+python -m benchmarks.watching --pid N [--seconds 30] [--rounds 1]
+python -m benchmarks.watching --demo healthy          # a simulated TP8 server
 """
 
 from __future__ import annotations
