@@ -32,8 +32,9 @@ from sgmon.model import (
 )
 from sgmon.stacks.causes import Cause, Facts, match
 
-SERIES_POINTS = 300
+SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
 SERIES_STEP_S = 0.9
+OLD_POINTS = 180
 KEPT_STACKS = 96
 KEPT_VERDICTS = 64
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
@@ -169,8 +170,22 @@ def _with_series(new: Snapshot, t: float) -> Snapshot:
             if points and t - points[-1][0] < SERIES_STEP_S:
                 continue
             point = (round(t, 2), None if value is None else float(value))
-            series[name] = Series(name, (*points[-SERIES_POINTS + 1 :], point))
+            series[name] = Series(name, _grown(points, point))
     return replace(new, series=tuple(series.values()))
+
+
+def _grown(
+    points: tuple[tuple[float, float | None], ...], point: tuple[float, float | None]
+) -> tuple[tuple[float, float | None], ...]:
+    """With one more. A point that leaves the newest ones stays if it is far enough from the old one before it."""
+    if len(points) < SERIES_POINTS:
+        return (*points, point)
+    cut = len(points) - SERIES_POINTS
+    leaving, old = points[cut], points[:cut]
+    apart = (old[-1][0] - old[0][0]) / OLD_POINTS if old else 0.0
+    if not old or leaving[0] - old[-1][0] >= max(SERIES_STEP_S, apart):
+        return (*points, point)
+    return (*old, *points[cut + 1 :], point)
 
 
 def _with_baseline(new: Snapshot, reading: Baseline) -> Snapshot:

@@ -7,6 +7,12 @@ count: a hung rank has plenty of all three.
 
 from __future__ import annotations
 
+from sgmon.gpu_levels import CONTEXT_BYTES as CONTEXT_BYTES
+from sgmon.gpu_levels import POWER_FLAT_W as POWER_FLAT_W
+from sgmon.gpu_levels import POWER_RANGE_W as POWER_RANGE_W
+from sgmon.gpu_levels import POWER_WORK as POWER_WORK
+from sgmon.gpu_levels import UTIL_PINNED as UTIL_PINNED
+
 #: bytes/s read (rchar or read_bytes) or newly mapped (RssFile) that count as reading
 READ_BYTES_S = 32 * 1024
 #: bytes/s of private memory growth that count as filling memory
@@ -22,16 +28,6 @@ DEMAND_PERCENT = 50.0
 CHILD_PERCENT = 20.0
 #: bytes of GPU memory that count as a step
 GPU_BYTES = 16 * 1024 * 1024
-#: watts between lowest and highest of 10 s: work moves by tens, an idle or spinning card by 1-2 W
-POWER_RANGE_W = 8.0
-#: watts: at most this range means flat, as a card that spins in NCCL is
-POWER_FLAT_W = 3.0
-#: power over the card's lowest since it has a context that only work draws: a spinning card took 1.0-1.35 times
-POWER_WORK = 1.6
-#: bytes of GPU memory in use that mean a context is there
-CONTEXT_BYTES = 400 * 1024 * 1024
-#: percent of GPU utilisation in every sample that counts as pinned
-UTIL_PINNED = 98
 #: bytes/s over PCIe that count as copying weights
 PCIE_BYTES_S = 16 * 1024 * 1024
 #: TCPStore poll: rchar between these (bytes/s), CPU below CPU_PERCENT, asleep in nanosleep
