@@ -11,17 +11,25 @@ from tests.real import measured
 from tests.real.server import HERE, real_server
 from tests.real.watching import ALARMS, watching
 
+RUNNER = "sglang.srt.model_executor.model_runner:ModelRunner"
+
 
 @pytest.mark.parametrize(
-    ("method", "situation", "line", "phases"),
+    ("function", "situation", "line", "phases"),
     [
-        ("init_torch_distributed", "TP1 hangs before the rendezvous", "TP0] Init parallel begin", {"dist_init"}),
-        ("load_model", "TP1 hangs in the load", "TP0] Load weight end", {"weights"}),
-        ("forward", "TP1 hangs in the warm-up", "Uvicorn running", {"http", "warmup"}),
+        (
+            "sglang.srt.distributed.bootstrap:init_parallel_runtime",
+            "TP1 hangs before the rendezvous",
+            "TP0] Init parallel begin",
+            {"dist_init"},
+        ),
+        (f"{RUNNER}.load_model", "TP1 hangs in the load", "TP0] Load weight end", {"weights"}),
+        (f"{RUNNER}.forward", "TP1 hangs in the warm-up", "Uvicorn running", {"http", "warmup"}),
     ],
+    ids=["rendezvous", "load", "warmup"],
 )
-def test_tp1_hangs(tmp_path: Path, method: str, situation: str, line: str, phases: set[str]) -> None:
-    env = {"PYTHONPATH": str(HERE / "hang"), "SGMON_TEST_HANG": method}
+def test_tp1_hangs(tmp_path: Path, function: str, situation: str, line: str, phases: set[str]) -> None:
+    env = {"PYTHONPATH": str(HERE / "hang"), "SGMON_TEST_HANG": function}
     with (
         real_server(tmp_path, "tiny", "--tp", "2", env=env) as server,
         watching(tmp_path / "watch.jsonl.gz", port=server.port) as watcher,

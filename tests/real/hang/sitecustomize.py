@@ -1,15 +1,15 @@
 """A deadlock in one rank of a real server: imported by its Python because this folder is on PYTHONPATH.
 
-SGMON_TEST_HANG names a method of SGLang's ModelRunner; in the process titled sglang::scheduler_TP1 it never returns.
+SGMON_TEST_HANG names a function ("module:name" or "module:Class.method"); in the process titled
+sglang::scheduler_TP1 it never returns.
 """
 
+import importlib.machinery
 import os
 import sys
 import threading
-import time
 
-METHOD = os.environ.get("SGMON_TEST_HANG", "")
-MODULE = "sglang.srt.model_executor.model_runner"
+MODULE, _, NAME = os.environ.get("SGMON_TEST_HANG", "").partition(":")
 VICTIM = b"sglang::scheduler_TP1"
 
 
@@ -19,8 +19,10 @@ def take_lock_twice():
     lock.acquire()
 
 
-def patch(runner):
-    real = getattr(runner, METHOD)
+def patch(module):
+    *outer, name = NAME.split(".")
+    owner = getattr(module, outer[0]) if outer else module
+    real = getattr(owner, name)
 
     def stuck(*args, **kwargs):
         with open("/proc/self/cmdline", "rb") as file:
@@ -28,17 +30,25 @@ def patch(runner):
                 take_lock_twice()
         return real(*args, **kwargs)
 
-    setattr(runner, METHOD, stuck)
+    setattr(owner, name, stuck)
 
 
-def patch_when_imported():
-    while True:
-        runner = getattr(sys.modules.get(MODULE), "ModelRunner", None)
-        if runner is not None and hasattr(runner, METHOD):
-            patch(runner)
-            return
-        time.sleep(0.02)
+class PatchWhenImported:
+    """A finder that finds only MODULE, and patches it as soon as it has run."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != MODULE:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        run = spec.loader.exec_module
+
+        def run_and_patch(module):
+            run(module)
+            patch(module)
+
+        spec.loader.exec_module = run_and_patch
+        return spec
 
 
-if METHOD and any("multiprocessing-fork" in word for word in sys.orig_argv):
-    threading.Thread(target=patch_when_imported, daemon=True).start()
+if MODULE and "--multiprocessing-fork" in sys.orig_argv:
+    sys.meta_path.insert(0, PatchWhenImported())
