@@ -34,8 +34,9 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
     facts += [f"rule {clean(verdict.rule, 60)}"] if verdict.rule else []
     rows += [((" " + " · ".join(facts), "dim"),), (), ((" because", "title"),)]
     for item in verdict.evidence:
-        who = f"{item.rank} " if item.rank else ""
-        who += f"(pid {item.pid}) " if item.pid else ""
+        named = (item.rank and item.rank in item.text) or (item.pid and str(item.pid) in item.text)
+        who = f"{item.rank} " if item.rank and not named else ""
+        who += f"(pid {item.pid}) " if item.pid and not named else ""
         line: Line = ((f" {clean(item.signal, 8):<8}", "info"), (who, "odd"), (clean(item.text, 1000), ""))
         rows += wrap(line, width, indent=9)
     if not verdict.evidence:
