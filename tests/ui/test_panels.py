@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from sgmon.model import Listener, Mark, Missing, PortReading, ProcsReading, RankProgress, Series, Snapshot
+from sgmon.model import (
+    Listener,
+    Mark,
+    Missing,
+    PortReading,
+    ProcsReading,
+    RankProgress,
+    Series,
+    Snapshot,
+    WatchDirReading,
+    WatchedDir,
+)
 from tests.ui import fakes
 from tui_app.farewell import farewell
 from widgets import gpu, port, startup, verdictbar, waiting, workers
@@ -240,6 +251,15 @@ def test_port_in_words(reading: PortReading, words: str) -> None:
 def test_a_refused_port_after_ready_is_not_normal() -> None:
     snapshot = replace(fakes.ready(), port=fakes.REFUSED)
     assert "after the ready line" in text(port.paint(port.select(snapshot)))
+
+
+def test_watched_folders_stand_below_the_port() -> None:
+    snapshot = fakes.loading()
+    now = snapshot.epoch + snapshot.t
+    dirs = (WatchedDir("/dev/shm/dump", 12, 34 << 20, 34 << 20, now - 4), WatchedDir("/later", note="not there yet"))
+    shown = text(port.paint(port.select(replace(snapshot, watch_dirs=WatchDirReading(dirs)))))
+    assert "/dev/shm/dump: 12 files, 34.0 MiB, last change 4s ago" in shown
+    assert "/later: not there yet" in shown
 
 
 # verdict, waiting, stacks, farewell
