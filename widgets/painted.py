@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -11,45 +10,15 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from widgets.ink import style_of
 from widgets.line import Line, ascii_line, crop, plain
-
-#: the style names that a line may use; app themes give the colours
-STYLE_NAMES = (
-    *("dim", "strong", "ok", "warn", "bad", "info", "accent", "key", "odd", "match"),
-    *("rule", "track", "title", "title-focus", "cursor"),
-    *("badge-ok", "badge-warn", "badge-bad", "badge-info", "badge-idle"),
-)
-_FAINT = frozenset({"dim", "rule", "track"})
 
 
 class Painted(Widget):
     """Lines in named styles, one terminal row each. No markup, no wrapping, no timer."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLE_NAMES}
     DEFAULT_CSS = """
-    Painted {
-        width: 1fr; height: 1fr; background: $background; color: $foreground;
-        .line--dim { color: $foreground 62%; }
-        .line--rule { color: $foreground 35%; }
-        .line--track { color: $foreground 35%; }
-        .line--strong { text-style: bold; }
-        .line--ok { color: $success; }
-        .line--warn { color: $warning; }
-        .line--odd { color: $warning; text-style: bold; }
-        .line--bad { color: $error; text-style: bold; }
-        .line--info { color: $primary; }
-        .line--accent { color: $accent; }
-        .line--key { color: $accent; text-style: bold; }
-        .line--title { text-style: bold; }
-        .line--title-focus { color: $accent; text-style: bold reverse; }
-        .line--cursor { background: $panel; text-style: bold; }
-        .line--match { color: $warning; text-style: reverse; }
-        .line--badge-ok { color: $success; text-style: bold reverse; }
-        .line--badge-warn { color: $warning; text-style: bold reverse; }
-        .line--badge-bad { color: $error; text-style: bold reverse; }
-        .line--badge-info { color: $primary; text-style: bold reverse; }
-        .line--badge-idle { text-style: bold reverse; }
-    }
+    Painted { width: 1fr; height: 1fr; background: $background; color: $foreground; }
     """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -112,20 +81,9 @@ class Painted(Widget):
         if style is None:
             style = self.rich_style
             for part in name.split("+"):
-                if part:
-                    style += self._component_style(part)
+                style += style_of(part, self.app.theme_variables, self.background_colors[1])
             self._named[name] = style
         return style
-
-    def _component_style(self, name: str) -> Style:
-        style = self.get_component_rich_style(f"line--{name}", partial=True)
-        background = self.background_colors[1]
-        if background.ansi is not None:  # the terminal's own colours cannot be blended
-            return style + Style(dim=True) if name in _FAINT else style
-        color = self.get_component_styles(f"line--{name}").color
-        if name not in _FAINT or color.a >= 1:
-            return style
-        return style + Style(color=(background + color).rich_color)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
