@@ -246,7 +246,17 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
     world = World(1)
     phases = (UsualPhase("weights", 20.0, 25.0),)
     milestones = (Usual("load_begin", 10.0, 12.0, 40, 10), Usual("kv_alloc", 40.0, 45.0, 233, 10))
-    base = Baseline("the same command", 10, 90.0, 99.0, 30.0, 20.0, 641, milestones, phases)
+    base = Baseline(
+        like="the same command",
+        count=10,
+        ready_median_s=90.0,
+        ready_p90_s=99.0,
+        longest_gap_s=30.0,
+        longest_quiet_s=20.0,
+        lines=641,
+        milestones=milestones,
+        phases=phases,
+    )
     world.step(Event(0.0, "baseline", base))
     world.to("weights")
     world[0].does(read=50 * MB, cpu=0.3)
@@ -260,3 +270,19 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
     assert world.verdict.state != "suspect"
     world.run(25)
     assert world.verdict.state == "stalled"
+
+
+def test_sgmon_comes_late_to_a_silent_start_and_does_not_call_it_alive() -> None:
+    """The log had been silent for a minute when the watch began, and nothing moves: not known is said, then the hang."""
+    world = World(2).to("graphs")
+    world.silent_before(60.0)
+    for rank in world.ranks:
+        rank.gloo_wait()
+    world.run(12)
+    assert world.verdict.state == "unknown"
+    assert "not known yet" in world.verdict.headline
+    assert world.verdict.next[0].command == "sgmon status --seconds 40"
+    world["TP0"].does(read=50 * MB, state="R", cpu=0.5)
+    world["TP1"].does(read=50 * MB, state="R", cpu=0.5)
+    world.run(6)
+    assert world.verdict.state == "progressing"
