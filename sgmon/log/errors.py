@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sgmon.log.catalogue import GRADES, Rule
 from sgmon.log.lines import exception_name, is_error, looks_like_traceback
@@ -81,6 +81,12 @@ class Errors:
     previous: str = ""
     warnings: int = 0
     errors: int = 0
+
+    def copy(self) -> Errors:
+        blocks = [replace(block) for block in self.blocks]
+        opened = next((new for new, old in zip(blocks, self.blocks, strict=True) if old is self.open), self.open)
+        opened = replace(opened) if opened is self.open and opened is not None else opened
+        return replace(self, candidates=list(self.candidates), blocks=blocks, open=opened, hints=dict(self.hints))
 
     def continues(self, body: str, where: Origin) -> bool:
         """Whether this text still belongs to the open block; closes it if not."""

@@ -4,33 +4,21 @@ Lines are ``\\n`` lines, counted from 1 as an editor or ``wc -l`` counts them; t
 have the number of the line that they are in. Any chunking of the same text folds to the same state: whole lines
 (and the frames that a ``\\r`` ends) are folded for good, the unterminated tail is folded anew at every look.
 
-Speed: whole chunks are searched for the literals of the catalogue; only lines that have one are looked at.
+Speed: only lines that have a literal of the catalogue are looked at, and ``shapes`` knows most lines already.
 """
 
 from __future__ import annotations
 
-import copy
-import re
-from bisect import bisect_right
 from dataclasses import dataclass, field
-from itertools import accumulate
 
-from sgmon.log.catalogue import Rule
-from sgmon.log.keys import announced, keys_in
+from sgmon.log.gaps import Gaps
 from sgmon.log.lines import LOOK, PROBE, PROBE_KEYS, describe
-from sgmon.log.prefix import epoch
 from sgmon.log.run import Run
-from sgmon.model.log import LogReading, LogState, QuietGap
+from sgmon.log.shapes import hot_lines
+from sgmon.model.log import LogReading, LogState
 
 #: Longest unterminated tail kept; what is longer is a dump, and only its beginning is read.
 TAIL = LOOK + 1
-#: The usual prefix; a literal at its beginning makes the search ten times faster than "^".
-_STAMP = re.compile(r"\n\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
-#: Other formats: a collector's prefix, no bracket, glued to a bar.
-_ODD_STAMP = re.compile(
-    r"(?:[\n\r](?:\[[\w.-]+\] +\| |[\w.-]+ +\| |\(\w+ pid=\d+\) )?\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)"
-)
-
 
 @dataclass(slots=True)
 class _Log:
@@ -46,11 +34,7 @@ class _Log:
     tail: str = ""  # after the last \n or \r
     open_line: bool = False  # a \r ended a frame of a line that is not ended
     tail_t: float = 0.0
-    first_t: float | None = None
-    last_t: float | None = None
-    stamp: str = ""
-    stamp_line: int = 0
-    gap: QuietGap | None = None
+    gaps: Gaps = field(default_factory=Gaps)
     previous: str = ""
     last_text: str = ""
     last_number: int = 0
@@ -81,23 +65,19 @@ class LogFold:
 
     def state(self) -> LogState:
         """Everything so far, the unterminated tail included."""
-        run, lines, gap, first_t, last_t = (
-            self._log.run,
-            self._log.lines,
-            self._log.gap,
-            self._log.first_t,
-            self._log.last_t,
-        )
+        run, lines, gaps = self._log.run, self._log.lines, self._log.gaps
         tail = self._log.tail
         if tail or self._log.open_line:
             lines += 1
         if tail.strip():
-            run = copy.deepcopy(run)
             look = tail[:LOOK]
-            if not self._log.open_line:
-                run.skip(self._log.previous)
-            run.line(self._log.lines + 1, look, announced(look), self._log.tail_t, self._log.open_line)
-            gap, first_t, last_t = self._stamps(look, self._log.lines + 1)
+            gaps = gaps.with_tail(look, self._log.lines + 1)
+            hot = next(hot_lines(look, [look]), None)
+            if hot is not None or run.wants_every_line:
+                run = run.copy()
+                if not self._log.open_line:
+                    run.skip(self._log.previous)
+                run.line(self._log.lines + 1, look, hot[1] if hot else (), self._log.tail_t, self._log.open_line)
         newest = describe(self._log.lines + 1, tail) if tail.strip() else None
         if newest is None and self._log.last_text:
             newest = describe(self._log.last_number, self._log.last_text)
@@ -108,12 +88,12 @@ class LogFold:
                 change=self._log.change,
                 size=self._log.size,
                 lines=lines,
-                first_t=first_t,
-                last_t=last_t,
+                first_t=gaps.first_t,
+                last_t=gaps.last_t,
                 last_line=newest,
                 last_byte_t=self._log.last_byte_t,
                 last_activity_t=self._log.last_activity_t,
-                longest_gap=gap,
+                longest_gap=gaps.gap,
                 note=self._log.note,
             )
         )
@@ -123,7 +103,7 @@ class LogFold:
             self._fold(self._log.tail + "\n", t)
         self._log.tail, self._log.open_line = "", False
         self._log.lines = 0
-        self._log.stamp_line = 0
+        self._log.gaps.line = 0
 
     def _take(self, text: str, t: float) -> None:
         if "\x00" in text:
@@ -154,7 +134,7 @@ class LogFold:
         """Whether anything but the echo of our own health probe is in ``text``."""
         if not any(key in text for key in PROBE_KEYS):
             return bool(text.strip())
-        return any(line.strip() and not PROBE.search(line) for line in re.split(r"[\r\n]", text))
+        return any(line.strip() and not PROBE.search(line) for line in text.replace("\r", "\n").split("\n"))
 
     def _fold(self, text: str, t: float) -> None:
         """Fold whole lines and ended frames; a second start in the file begins the counting of time anew."""
@@ -167,7 +147,7 @@ class LogFold:
             runs = self._log.run.runs
             self._lines(text[begin:end], t)
             if self._log.run.runs != runs:
-                self._log.gap, self._log.first_t = None, self._log.last_t
+                self._log.gaps.begin_again()
             text = text[end:]
             at = text.find("server_args=")
         if text:
@@ -177,14 +157,12 @@ class LogFold:
         log = self._log
         lines = text.split("\n")
         stop = len(lines) - 1 if not lines[-1] else len(lines)
-        log.gap, log.first_t, log.last_t = self._stamps(text, log.lines + 1, keep=True)
-        hot, special = self._hot(text, lines)
+        log.gaps.take(text, lines, log.lines + 1)
         run, base = log.run, log.lines + 1
         at = 0
-        for index in sorted(hot):
+        for index, rules, special in hot_lines(text, lines, run.serving and "server_args=" not in text):
             at = self._cold(lines, at, index, t)
-            rules = hot[index]
-            if index not in special and not run.wants_every_line and all(rule.group == "noise" for rule in rules):
+            if not special and not run.wants_every_line and all(rule.group == "noise" for rule in rules):
                 run.noise += 1
             else:
                 if index > 0 or not log.open_line:
@@ -208,53 +186,3 @@ class LogFold:
             run.line(self._log.lines + 1 + at, lines[at], (), t, continued)
             at += 1
         return at
-
-    def _hot(self, text: str, lines: list[str]) -> tuple[dict[int, list[Rule]], set[int]]:
-        """Which lines have a literal, the rules that it announces, and which lines have one without a rule."""
-        found: dict[int, list[Rule]] = {}
-        special: set[int] = set()
-        ends: list[int] = []
-        for key, rules in keys_in(text, self._log.run.serving):
-            at = text.find(key)
-            while at >= 0:
-                if not ends:
-                    ends = list(accumulate(len(line) + 1 for line in lines))
-                index = bisect_right(ends, at)
-                known = found.get(index)
-                if known is None:
-                    found[index] = list(rules)
-                else:
-                    known.extend(rule for rule in rules if rule not in known)
-                if not rules:
-                    special.add(index)
-                at = text.find(key, ends[index])
-        return found, special
-
-    def _stamps(self, text: str, base: int, keep: bool = False) -> tuple[QuietGap | None, float | None, float | None]:
-        """Quiet gaps between dated lines; most lines repeat the second of the line before."""
-        gap, first_t, last_t, stamp = self._log.gap, self._log.first_t, self._log.last_t, self._log.stamp
-        previous = -1  # where the last dated line begins
-        text = "\n" + text
-        base -= 1
-        usual = text.count("\n[20")
-        odd = text.count("[20") > usual or "\n20" in text
-        pattern = _ODD_STAMP if odd else _STAMP
-        for match in pattern.finditer(text):
-            new = match[1]
-            if new != stamp or last_t is None:
-                now = epoch(new)
-                if now is None:
-                    continue
-                quiet = 0.0 if last_t is None else now - last_t
-                if quiet > 0 and (gap is None or quiet > gap.s):
-                    after = self._log.stamp_line if previous < 0 else base + text.count("\n", 0, previous + 1)
-                    gap = QuietGap(quiet, after)
-                first_t = now if first_t is None else first_t
-                last_t = now if last_t is None or quiet > 0 or quiet < -86_400 else last_t
-                stamp = new
-            previous = match.start()
-        if keep:
-            self._log.stamp = stamp
-            if previous >= 0:
-                self._log.stamp_line = base + text.count("\n", 0, previous + 1)
-        return gap, first_t, last_t

@@ -1,9 +1,7 @@
-"""Which literals of the catalogue to search a chunk for: 290 of them, but a few gates rule most of them out."""
+"""Which literals of the catalogue to search a text for: 300 of them, but a few gates rule most of them out."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from sgmon.log import bars, catalogue
@@ -49,34 +47,12 @@ GATES = (
     *("shard", "ult e", "ERROR", "acke", "tore", "able", "with", "NCCL", "nccl", "Bytes", "exceeded", "WARN"),
 )
 
-_Keyed = tuple[tuple[str, tuple[Rule, ...]], ...]
-
-
-def keys_in(text: str, serving: bool = False) -> Iterator[tuple[str, tuple[Rule, ...]]]:
-    """The literals that may be in ``text``, with the rules that they announce. serving: milestones are over."""
-    free, gated = _gated(serving and "server_args=" not in text)
-    yield from free
-    for gate, keyed in gated:
-        if gate in text:
-            yield from keyed
-
-
-def announced(text: str) -> list[Rule]:
-    """The rules with a literal in ``text``; their patterns still have to match."""
-    found: list[Rule] = []
-    for key, rules in keys_in(text):
-        if rules and key in text:
-            found.extend(rule for rule in rules if rule not in found)
-    return found
-
-
-def matches(text: str) -> list[tuple[Rule, re.Match[str]]]:
-    """The rules that match ``text`` (one record)."""
-    return [(rule, match) for rule in announced(text) if (match := rule.search(text))]
+Keyed = tuple[tuple[str, tuple[Rule, ...]], ...]
 
 
 @lru_cache(maxsize=2)
-def _gated(serving: bool) -> tuple[_Keyed, tuple[tuple[str, _Keyed], ...]]:
+def gated(serving: bool) -> tuple[Keyed, tuple[tuple[str, Keyed], ...]]:
+    """Literals that are always searched, and those behind each gate. serving: without those of milestones alone."""
     every: list[tuple[str, tuple[Rule, ...]]] = [*catalogue.keys(), *((key, ()) for key in MORE)]
     if serving:
         every = [

@@ -6,8 +6,8 @@ import re
 
 from sgmon.log import bars, catalogue
 from sgmon.log.catalogue import Rule
-from sgmon.log.keys import matches
 from sgmon.log.prefix import INNER, Origin, origin
+from sgmon.log.shapes import matches
 from sgmon.model.log import LogLine
 from sgmon.text import clean, mask
 

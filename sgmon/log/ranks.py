@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sgmon.log.catalogue import Rule
 from sgmon.model.log import Milestone, RankProgress
@@ -69,6 +69,10 @@ class Milestones:
     dummy_line: int | None = None
     stop_line: int | None = None
     seen: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> Milestones:
+        tracks = {rank: replace(track, seen=dict(track.seen)) for rank, track in self.tracks.items()}
+        return replace(self, found=list(self.found), tracks=tracks, seen=dict(self.seen))
 
     def add(
         self,

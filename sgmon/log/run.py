@@ -56,6 +56,16 @@ class Run:
         """Whether the start is over, so that milestones and bars say nothing."""
         return self.milestones.ready_line is not None or self.milestones.dummy_line is not None
 
+    def copy(self) -> Run:
+        """To read the unfinished line with, at every look: what is immutable is shared."""
+        return replace(
+            self,
+            milestones=self.milestones.copy(),
+            errors=self.errors.copy(),
+            bars=dict(self.bars),
+            pseudo=list(self.pseudo),
+        )
+
     def skip(self, previous: str) -> None:
         """The text before the next looked-at line (a traceback's title may stand there)."""
         self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from sgmon.log.catalogue import GRADES, Rule, names, rules, silent_by_design, version_key
-from sgmon.log.keys import keys_in, matches
 from sgmon.log.lines import describe
+from sgmon.log.shapes import announced, hot_lines, matches
 
 MILESTONES = [rule for rule in rules() if rule.group == "milestone"]
 ERRORS = [rule for rule in rules() if rule.group == "error"]
@@ -29,8 +29,9 @@ def test_each_rule_matches_its_own_example_and_no_other(group: list[Rule]) -> No
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: f"{rule.group}-{rule.name[:30]}")
 def test_the_search_by_chunk_finds_what_the_search_by_line_finds(rule: Rule) -> None:
     text = f"before\n{rule.example}\nafter\n"
-    announced = {found.name for key, some in keys_in(text) if key in text for found in some}
-    assert rule.name in announced
+    found = {index: rules for index, rules, _ in hot_lines(text, text.split("\n"))}
+    assert rule in found[1]
+    assert rule in announced(rule.example)
     assert rule in [found for found, _ in matches(rule.example)]
 
 
