@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from sgmon.model import Event, Process, ProcsReading, ServerReading
+from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
 from sgmon.probes.base import Clock, Probe, ProbeThread, Watched
 from sgmon.probes.ras import RasProbe
 from sgmon.settings import Settings
@@ -112,6 +112,10 @@ class LiveSource:
         for thread in self._threads:
             if not kinds or thread.probe.kind in kinds:
                 thread.wake()
+
+    def tell(self, name: str, error: str, remedy: str) -> None:
+        """Say something that no probe sees, e.g. the end of a command that sgmon has started. Any thread."""
+        self._emit(Event(self.clock.now(), "probe", ProbeReading(name, error=error, remedy=remedy)))
 
     def _tick(self, now: float) -> Iterator[Event]:
         for thread in self._threads:

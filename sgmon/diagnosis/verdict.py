@@ -18,6 +18,7 @@ from sgmon.diagnosis.scene import Scene, scene_of
 from sgmon.diagnosis.still import busy_for_nothing, stale_lock, still, storage
 from sgmon.diagnosis.stopped import stopped
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict
+from sgmon.units import duration
 
 Rule = Callable[[Scene], Verdict | None]
 
@@ -52,6 +53,8 @@ RULES: tuple[Rule, ...] = (
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
 _AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect"})
 HOLD_S = 2.0
+#: the name under which `sgmon run` says that what it started has ended
+COMMAND = "command"
 
 
 def diagnose(snapshot: Snapshot) -> Verdict:
@@ -74,11 +77,23 @@ def _judge(scene: Scene) -> Verdict:
         return _unseen(scene)
     if _first_look(scene):
         return _unjudged(scene)
+    if _unmoved(scene):
+        return _came_late(scene)
     alone = cpu_alone(scene)
     return moving(scene) if alone is None else busy_for_nothing(scene, alone)
 
 
 def _no_server(snapshot: Snapshot) -> Verdict:
+    ended = next((p for p in snapshot.probes if p.name == COMMAND and p.error), None)
+    if ended is not None:
+        return Verdict(
+            "crashed",
+            ended.error,
+            phase="launch",
+            confidence=1.0,
+            rule="command-ended",
+            next=(NextStep("Read what it said", ended.remedy),),
+        )
     if len(snapshot.candidates) > 1:
         return Verdict(
             "waiting",
@@ -107,9 +122,42 @@ def _first_look(scene: Scene) -> bool:
     return all(c.demand_percent is None and c.first_t is not None and scene.t - c.first_t < 3.0 for c in clocks)
 
 
+def _silent_before(scene: Scene) -> bool:
+    """The log had been silent for long when the watch began."""
+    began_t = scene.snapshot.server_seen_t or 0.0
+    log = scene.snapshot.log
+    return log.last_activity_t is not None and began_t - log.last_activity_t >= scene.limits().suspect_s
+
+
+def _unmoved(scene: Scene) -> bool:
+    """Nothing has moved since sgmon came, into a start that was silent already: no ground to call it alive.
+    When that lasts, the rules of the still take over."""
+    began_t = scene.snapshot.server_seen_t or 0.0
+    moved = scene.helpers_t > began_t or any(
+        mark.t > v.clock.first_t
+        for v in scene.ranks
+        if v.clock and v.clock.first_t is not None
+        for mark in v.clock.marks
+    )
+    return not moved and _silent_before(scene)
+
+
+def _came_late(scene: Scene) -> Verdict:
+    looked = duration(scene.t - (scene.snapshot.server_seen_t or 0.0))
+    return Verdict(
+        "unknown",
+        f"{words(scene.phase)}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
+        phase=scene.phase,
+        confidence=0.9,
+        rule="came-late",
+        evidence=(log_fact(scene), *(quiet_fact(v) for v in scene.ranks[:2])),
+        next=(NextStep("Look for longer than a start may be quiet", "sgmon status --seconds 40"),),
+    )
+
+
 def _unjudged(scene: Scene) -> Verdict:
     return Verdict(
-        "progressing",
+        "unknown" if _silent_before(scene) else "progressing",
         f"{words(scene.phase)}: first look, not known yet whether anything moves",
         phase=scene.phase,
         confidence=0.4,

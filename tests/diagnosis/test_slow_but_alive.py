@@ -274,8 +274,9 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
 
 def test_sgmon_comes_late_to_a_silent_start_and_does_not_call_it_alive() -> None:
     """The log had been silent for a minute when the watch began, and nothing moves: not known is said, then the hang."""
-    world = World(2).to("graphs")
-    world.silent_before(60.0)
+    world = World(2)
+    world.age_s = 60.0
+    world.to("graphs")
     for rank in world.ranks:
         rank.gloo_wait()
     world.run(12)

@@ -95,6 +95,7 @@ class World:
         self.launcher = Rank("", 100, role="launcher", wchan="poll_schedule_timeout")
         self.has_gpu, self.t, self.offset, self.lines = gpu, 0.0, 0, 0
         self.host: dict[str, Any] = {"read_ahead_bytes": 128 * 1024, "oom_kills": 0, "cpu_count": 8}
+        self.age_s: float | None = None  # of what is logged: None: written now
         self.store = Store(0.0)
         self.history: list[tuple[float, Verdict]] = []
         self.port: PortReading | None = PortReading("127.0.0.1", self.args.port, "refused")
@@ -131,7 +132,9 @@ class World:
             else:
                 text += f"[2026-11-29 15:00:00] {line}\n"
         size = self.offset + len(text)
-        self.step(Event(self.t, "log", LogReading("/tmp/server.log", "8:1", self.offset, text, size)))
+        self.step(
+            Event(self.t, "log", LogReading("/tmp/server.log", "8:1", self.offset, text, size, age_s=self.age_s))
+        )
         self.offset = size
 
     def everywhere(self, words: str) -> None:
