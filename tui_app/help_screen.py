@@ -58,9 +58,11 @@ class HelpScreen(LinesScreen):
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
         from tui_app.app import SgmonApp
         from tui_app.detail_screen import DetailScreen
+        from tui_app.gpu_screen import GpuScreen
         from tui_app.overview import Overview
         from tui_app.replay_app import ReplayApp
         from tui_app.stack_screen import StackScreen
+        from widgets.gpu import GpuPanel
         from widgets.log_words import HELD_BACK
         from widgets.logview import LogPanel
         from widgets.panel import Panel
@@ -71,9 +73,11 @@ class HelpScreen(LinesScreen):
             *([("in a replay", ReplayApp.BINDINGS)] if snapshot.replay else []),
             ("overview", Overview.BINDINGS),
             ("in a panel", Panel.BINDINGS),
+            ("on the GPUs", GpuPanel.BINDINGS),
             ("in the log", LogPanel.BINDINGS),
             ("on a page of stacks", [*StackScreen.BINDINGS, *LinesScreen.BINDINGS]),
             ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
+            ("on a GPU's page", [*GpuScreen.BINDINGS, *LinesScreen.BINDINGS]),
         ):
             rows += [((f" {name}", "title"),), *binding_lines(bindings, width), ()]
         rows.append(((" states", "title"),))

@@ -239,6 +239,11 @@ class Overview(Screen[None]):
 
         self.app.push_screen(DetailScreen(pid))
 
+    def on_gpu_panel_chosen(self, message: GpuPanel.Chosen) -> None:
+        from tui_app.gpu_screen import GpuScreen
+
+        self.app.push_screen(GpuScreen(message.index))
+
     def action_why(self) -> None:
         from tui_app.why_screen import WhyScreen
 

@@ -1,45 +1,40 @@
-"""Panel 2: memory, load and power of each GPU, and which rank sits on it."""
+"""Panel 2: memory, load and power of each GPU, which rank sits on it, and which GPU differs and why."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
 
-from sgmon.model import Gpu, Snapshot
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from sgmon.gpu_story import GpuStory, stories
+from sgmon.model import Gpu, GpuSlice, Snapshot
 from sgmon.text import clean
-from sgmon.units import gib, percent, rank_list
-from widgets.line import Line, cell, cell_len
-from widgets.meters import bar, by_slot, strip
+from widgets.gpu_history import history
+from widgets.gpu_rows import (
+    SLOT_S,
+    SLOTS,
+    GpuRow,
+    fold,
+    header_line,
+    held_rows,
+    history_rows,
+    plan_rows,
+    power_rows,
+    row_line,
+    why_rows,
+    widths_for,
+)
+from widgets.gpu_words import whys
+from widgets.line import Line, plain, restyle
+from widgets.meters import by_slot
 from widgets.panel import Panel
 
-SLOTS = 40
-SLOT_S = 3.0
-
-
-class GpuRow(NamedTuple):
-    """One GPU, or several that look the same."""
-
-    indexes: tuple[int, ...]
-    ranks: tuple[str, ...]
-    inferred: bool
-    used: int | None
-    total: int | None
-    util: int | None
-    power: float | None
-    limit: float | None
-    temperature: int | None
-    notes: str
-    error: str
-    odd: bool
-    used_history: tuple[float | None, ...]
-    util_history: tuple[float | None, ...]
-
-    @property
-    def share(self) -> float | None:
-        if self.used is None or not self.total:
-            return None
-        return self.used / self.total
+#: rows from which the history since the first reading is kept ready
+_TALL = 14
 
 
 class GpuView(NamedTuple):
@@ -54,16 +49,31 @@ class GpuView(NamedTuple):
 
 
 class GpuPanel(Panel[GpuView]):
-    """One row per GPU; equal ones fold when there is no room."""
+    """One row per GPU, and below it as much of its story as there is room for; equal ones fold when there is none."""
 
     NUMBER = "2"
     TITLE = "GPUs"
     PROBE = "gpu"
     READS = ("gpu", "series", "verdict")
-    HINTS = (("z", "zoom"),)
+    HINTS = (("↵", "detail"),)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "the GPU under the cursor in full", id="gpus.choose")
+    ]
+
+    class Chosen(Message):
+        """Enter or a second click on a GPU."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.cursor: int | None = None  # index of a GPU
+        self._places: dict[int, tuple[int, ...]] = {}  # row on the screen -> the GPUs that it is about
 
     def select(self, snapshot: Snapshot) -> GpuView:
-        return select(snapshot)
+        return select(snapshot, long=self.size.height >= _TALL)
 
     def heading(self, view: GpuView) -> Line:
         return ((view.name, "dim"),) if view.name else ()
@@ -73,8 +83,19 @@ class GpuPanel(Panel[GpuView]):
             return ((" SIMULATED ", "badge-warn"),)
         return ()
 
+    def state_of_rows(self) -> object:
+        return self.cursor
+
     def paint(self, view: GpuView, width: int, height: int) -> Sequence[Line]:
-        return paint(view, width, height)
+        lines, places = layout(view, width, height)
+        self._places = places
+        marked = next((place for place, of in places.items() if self.selected in of), None)
+        if self.has_focus and marked is not None:
+            text = plain(lines[marked][:1])
+            lines[marked] = restyle((("▸" + text[1:], "key"), *lines[marked][1:]), "cursor")
+        if marked is not None:
+            self.top = max(marked - height + 1, min(self.top, marked))
+        return lines
 
     def probe_label(self) -> str:
         return "NVML"
@@ -82,27 +103,68 @@ class GpuPanel(Panel[GpuView]):
     def stale_after_s(self) -> float:
         return 10.0
 
+    # the cursor
 
-def select(snapshot: Snapshot) -> GpuView:
-    """Rows with history from a snapshot."""
+    @property
+    def selected(self) -> int | None:
+        """The GPU under the cursor. Untouched it stands on the first that differs."""
+        rows = self.view.rows if self.view is not None else ()
+        known = [row.indexes[0] for row in rows]
+        if self.cursor in known:
+            return self.cursor
+        return next((row.indexes[0] for row in rows if row.stands_out), known[0] if known else None)
+
+    def action_move(self, rows: int) -> None:
+        shown = list(self._places.values())
+        at = next((i for i, of in enumerate(shown) if self.selected in of), None)
+        if at is None:
+            return
+        self.cursor = shown[max(0, min(len(shown) - 1, at + rows))][0]
+        self.update_view()
+
+    def action_choose(self) -> None:
+        if self.selected is not None:
+            self.post_message(self.Chosen(self.selected))
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.y - 1 + self.top
+        above = [row for row in self._places if row <= place]
+        if above and event.y > 0:
+            self.cursor = self._places[max(above)][0]
+            self.update_view()
+            if event.chain > 1:
+                self.action_choose()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.view = None
+        super().on_resize(event)
+
+
+def select(snapshot: Snapshot, long: bool = True) -> GpuView:
+    """Rows with their stories from a snapshot. long: also the history since the first reading."""
     reading = snapshot.gpu
     series = {item.name: item.points for item in snapshot.series if item.name.startswith("gpu")}
     now = math.floor(snapshot.t / SLOT_S) * SLOT_S + SLOT_S
     odd = set(snapshot.verdict.odd_ranks)
-
-    def history(index: int, what: str) -> tuple[float | None, ...]:
-        return tuple(by_slot(series.get(f"gpu{index}.{what}", ()), now, SLOTS, SLOT_S))
-
-    rows = tuple(
-        _row(gpu, history(gpu.index, "used"), history(gpu.index, "util"), bool(odd.intersection(gpu.ranks)))
-        for gpu in reading.gpus
-    )
+    told = stories(snapshot)
+    spinning = [story.index for story in told if story.work == "spins"]
+    rows = []
+    for gpu, story in zip(reading.gpus, told, strict=True):
+        used, util, power = (series.get(f"gpu{gpu.index}.{what}", ()) for what in ("used", "util", "power"))
+        row = _row(gpu, story, bool(odd.intersection(gpu.ranks)), spinning)._replace(
+            used_history=tuple(by_slot(used, now, SLOTS, SLOT_S)),
+            util_history=tuple(by_slot(util, now, SLOTS, SLOT_S)),
+            long=history(used, util, power, snapshot.t) if long else None,
+        )
+        rows.append(row)
+        rows += [_slice_row(gpu, part) for part in gpu.slices]
     names = {gpu.name for gpu in reading.gpus if gpu.name}
     name = ""
     if len(names) == 1:
-        name = f"{len(rows)} × {clean(names.pop(), 30)}" if len(rows) > 1 else clean(names.pop(), 30)
+        count = len(reading.gpus)
+        name = f"{count} × {clean(names.pop(), 30)}" if count > 1 else clean(names.pop(), 30)
     return GpuView(
-        rows=rows,
+        rows=tuple(rows),
         name=name,
         driver=clean(reading.driver, 20),
         simulated=reading.simulated,
@@ -111,12 +173,7 @@ def select(snapshot: Snapshot) -> GpuView:
     )
 
 
-def _row(gpu: Gpu, used: tuple[float | None, ...], util: tuple[float | None, ...], odd: bool) -> GpuRow:
-    notes = [f"throttled: {', '.join(gpu.throttle)}"] if gpu.throttle else []
-    if gpu.ecc_errors:
-        notes.append(f"{gpu.ecc_errors} ECC errors")
-    if gpu.mig:
-        notes.append("MIG")
+def _row(gpu: Gpu, story: GpuStory, odd: bool, spinning: Sequence[int]) -> GpuRow:
     return GpuRow(
         indexes=(gpu.index,),
         ranks=gpu.ranks,
@@ -125,156 +182,113 @@ def _row(gpu: Gpu, used: tuple[float | None, ...], util: tuple[float | None, ...
         total=gpu.total_bytes,
         util=gpu.util_percent,
         power=gpu.power_w,
-        limit=gpu.power_limit_w,
         temperature=gpu.temperature_c,
-        notes=clean(", ".join(notes), 80),
         error=clean(gpu.error, 120),
         odd=odd,
-        used_history=used,
-        util_history=util,
+        whys=whys(gpu, story, spinning),
+        notes="MIG" if gpu.mig and not gpu.slices else "",
+        gpu=gpu,
+        story=story,
     )
 
 
-def fold(rows: Sequence[GpuRow]) -> list[GpuRow]:
-    """GPUs that look the same become one row: memory within 3 %, both idle or both busy, no error."""
-    groups: list[list[GpuRow]] = []
-    for row in rows:
-        home = next((group for group in groups if _alike(group[0], row)), None)
-        if home is None:
-            groups.append([row])
-        else:
-            home.append(row)
-    return [_fold(group) for group in groups]
-
-
-def _alike(one: GpuRow, other: GpuRow) -> bool:
-    if (one.error, one.notes, one.odd, bool(one.ranks)) != (other.error, other.notes, other.odd, bool(other.ranks)):
-        return False
-    if (one.util is None, (one.util or 0) >= 5) != (other.util is None, (other.util or 0) >= 5):
-        return False
-    if one.share is None or other.share is None:
-        return one.share is other.share
-    return abs(one.share - other.share) < 0.03
-
-
-def _fold(group: list[GpuRow]) -> GpuRow:
-    first = group[0]
-    if len(group) == 1:
-        return first
-
-    def most(values: list[float | None]) -> float | None:
-        known = [v for v in values if v is not None]
-        return max(known) if known else None
-
-    return first._replace(
-        indexes=tuple(i for row in group for i in row.indexes),
-        ranks=tuple(rank for row in group for rank in row.ranks),
-        inferred=any(row.inferred for row in group),
-        power=most([row.power for row in group]),
-        temperature=_whole(most([row.temperature for row in group])),
-        util=_whole(most([row.util for row in group])),
+def _slice_row(gpu: Gpu, part: GpuSlice) -> GpuRow:
+    """A MIG instance as a row of its own: it has memory and holders; load and power are the whole card's."""
+    holders = ", ".join(f"{one.rank or clean(one.name, 30) or 'pid'} {one.pid}" for one in part.processes)
+    name = clean(part.name, 40).rpartition("MIG ")[2] or f"slice {part.slot}"
+    return GpuRow(
+        indexes=(gpu.index,),
+        ranks=tuple(one.rank for one in part.processes if one.rank),
+        inferred=False,
+        used=part.used_bytes,
+        total=part.total_bytes,
+        util=None,
+        power=None,
+        temperature=None,
+        error="",
+        odd=False,
+        whys=(),
+        notes=f"{name} slot {part.slot}" + (f": {holders}" if holders else ""),
+        gpu=gpu,
+        story=GpuStory(gpu.index),
     )
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
 
 
 def paint(view: GpuView, width: int, height: int) -> list[Line]:
     """Rows for the room there is."""
+    return layout(view, width, height)[0]
+
+
+def layout(view: GpuView, width: int, height: int) -> tuple[list[Line], dict[int, tuple[int, ...]]]:
+    """The lines, and which of them begins which GPU."""
+    silent = _silence(view, height)
     if not view.rows:
-        if view.unavailable:
-            rows: list[Line] = [((" no GPU readings: ", "warn"), (view.unavailable, ""))]
-            if view.remedy:
-                rows.append(((" fix: ", "key"), (view.remedy, "")))
-            return [*rows, ((" everything else goes on without them", "dim"),)]
-        return [((" no reading yet", "dim"),)]
-    rows_in = list(view.rows) if len(view.rows) <= height else fold(view.rows)
-    ranks = [_ranks(row) for row in rows_in]
-    widths = _Widths(
-        index=max(2, *(cell_len(_indexes(row)) for row in rows_in)),
-        rank=min(14, max([4, *(cell_len(text) for text in ranks)])),
-    ).share_out(width)
-    lines = [_line(row, rank, widths, width) for row, rank in zip(rows_in, ranks, strict=True)]
-    if height > len(lines) and widths.history:
-        lines.insert(0, _header(widths))
-    return lines
+        none: list[Line] = [((" no GPU on this node" if view.driver else " no reading yet", "dim"),)]
+        return silent or none, {}
+    rows = list(view.rows)
+    room = height - len(silent)
+    if len(rows) > room:
+        rows = fold(rows)
+    widths = widths_for(rows, width)
+    parts = _parts(rows, width, room)
+    lines = list(silent)
+    if parts.header and (widths.history or width >= 40):
+        lines.append(header_line(widths))
+    places = {}
+    for row, more in zip(rows, parts.below, strict=True):
+        if row.indexes not in places.values():
+            places[len(lines)] = row.indexes
+        lines += [row_line(row, widths), *more]
+    return lines, places
 
 
-class _Widths(NamedTuple):
-    index: int
-    rank: int
-    bar: int = 0
-    history: int = 0
-    second: int = 0
-    power: bool = True
-    temperature: bool = True
+class _Parts(NamedTuple):
+    """Which lines go below which row, and whether there is a header."""
 
-    def share_out(self, width: int) -> _Widths:
-        """What is left after the numbers goes to the bar first, then to one and two histories."""
-        left = width - (1 + self.index + 1 + self.rank + 1) - 12 - 6  # memory, util
-        power = left >= 6 + 7
-        left -= 6 if power else 0
-        temperature = left >= 4 + 24
-        left -= 4 if temperature else 0
-        if left < 20:
-            return self._replace(bar=max(0, left - 1), power=power, temperature=temperature)
-        length = 8 if left < 26 else (12 if left < 60 else 20)
-        history = min(SLOTS, left - length - 2)
-        second = 0
-        if history >= 30:
-            history = second = min(SLOTS, (left - length - 3) // 2)
-        return self._replace(bar=length, history=history, second=second, power=power, temperature=temperature)
+    below: list[list[Line]]
+    header: bool
 
 
-def _indexes(row: GpuRow) -> str:
-    return rank_list([str(i) for i in row.indexes]).strip()
+def _parts(rows: Sequence[GpuRow], width: int, room: int) -> _Parts:
+    """Most telling first: why a GPU differs, column names, then holders, power, plan and history of all."""
+    below: list[list[Line]] = [[] for _ in rows]
+    spare = room - len(rows)
+    for row, more in sorted(zip(rows, below, strict=True), key=lambda item: not item[0].stands_out):
+        for line in why_rows(row):
+            if spare > 0:
+                more.append(line)
+                spare -= 1
+    header = spare > 0
+    spare -= 1
+    kinds: tuple[Callable[[GpuRow], list[Line]], ...] = (
+        held_rows,
+        power_rows,
+        plan_rows,
+        lambda row: history_rows(row, width),
+    )
+    whole = [row.story.held or not row.notes for row in rows]  # slices and folded rows have no story of their own
+    for kind in kinds:
+        lines = [
+            kind(row) if is_whole and not row.error and len(row.indexes) == 1 else []
+            for row, is_whole in zip(rows, whole, strict=True)
+        ]
+        needed = sum(len(one) for one in lines)
+        if needed > spare:
+            continue
+        spare -= needed
+        for more, one in zip(below, lines, strict=True):
+            more += one
+    return _Parts(below, header)
 
 
-def _ranks(row: GpuRow) -> str:
-    if not row.ranks:
-        return "-"
-    return clean(rank_list(row.ranks), 30) + ("~" if row.inferred else "")
-
-
-def _line(row: GpuRow, rank: str, widths: _Widths, width: int) -> Line:
-    mark = "!" if row.odd or row.error else " "
-    label = "bad" if row.error else ("odd" if row.odd else "strong")
-    spans: list[tuple[str, str]] = [(mark, label), cell(_indexes(row), widths.index, label), (" ", "")]
-    spans += [cell(rank, widths.rank, label if row.odd else ("dim" if rank == "-" else "")), (" ", "")]
-    if row.error:
-        return (*spans, (row.error, "bad"))
-    spans += [*bar(row.share, widths.bar), (" ", "")] if widths.bar else []
-    spans.append(cell(_memory(row), 12, "strong", "right"))
-    spans.append(cell(percent(row.util), 6, _util_style(row.util), "right"))
-    if widths.power:
-        spans.append(cell("?" if row.power is None else f"{row.power:.0f}W", 6, "dim", "right"))
-    if widths.temperature:
-        spans.append(cell("?" if row.temperature is None else f"{row.temperature}C", 4, "dim", "right"))
-    if widths.history:
-        spans += [(" ", ""), *strip(row.used_history, widths.history, float(row.total or 1), "track")]
-    if widths.second:
-        spans += [(" ", ""), *strip(row.util_history, widths.second, 100.0, "dim")]
-    if row.notes:
-        spans.append((f" {row.notes}", "warn"))
-    return tuple(spans)
-
-
-def _header(widths: _Widths) -> Line:
-    spans = [cell("", 1 + widths.index + 1 + widths.rank + 1 + widths.bar + 1)]
-    spans += [cell("GiB", 12, "dim", "right"), cell("util", 6, "dim", "right")]
-    spans += [cell("", 6 if widths.power else 0), cell("", 4 if widths.temperature else 0)]
-    spans.append(cell(f" mem {widths.history * SLOT_S:.0f}s", widths.history + 1, "dim"))
-    if widths.second:
-        spans.append(cell(f" util {widths.second * SLOT_S:.0f}s", widths.second + 1, "dim"))
-    return tuple(spans)
-
-
-def _memory(row: GpuRow) -> str:
-    return f"{gib(row.used)}/{gib(row.total)}"
-
-
-def _util_style(util: int | None) -> str:
-    if util is None:
-        return "dim"
-    return "ok" if util >= 5 else "dim"
+def _silence(view: GpuView, height: int) -> list[Line]:
+    """NVML says nothing: why, and what helps."""
+    if not view.unavailable:
+        return []
+    words = "" if view.unavailable.startswith("NVML") else "no GPU readings: "
+    rows: list[Line] = [((f" {words}", "warn"), (view.unavailable, "bad" if not words else ""))]
+    if view.remedy and height >= (3 if view.rows else 2):
+        rows.append(((" fix: ", "key"), (view.remedy, "")))
+    if not view.rows:
+        rows.append(((" everything else goes on without them", "dim"),))
+    return rows

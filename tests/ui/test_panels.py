@@ -154,9 +154,10 @@ def test_no_nvml_says_why_and_what_to_do() -> None:
 def test_unknown_gpu_values_are_no_zero() -> None:
     lost = fakes.gpu(0, used_bytes=None, util_percent=None, power_w=None)
     snapshot = replace(fakes.loading(), gpu=replace(fakes.loading().gpu, gpus=(lost,)))
-    row = text(gpu.paint(gpu.select(snapshot), 60, 8)[-1:])
-    assert "?/79.6" in row
-    assert " 0%" not in row
+    rows = text(gpu.paint(gpu.select(snapshot), 60, 8))
+    assert "?/79.6" in rows
+    assert "power not known" in rows
+    assert " 0%" not in rows
 
 
 def test_gpu_history_keeps_a_gap() -> None:

@@ -1,0 +1,150 @@
+"""One GPU in words: why it differs, who holds its memory, its power beside its own levels, what the log planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sgmon.gpu_holders import Holding, in_the_way
+from sgmon.gpu_story import GpuStory
+from sgmon.model import Gpu
+from sgmon.text import clean
+from sgmon.units import age, gib, plural, rank_list, rate, size
+from widgets.line import Line
+
+#: the Xids that start a search at once (NVIDIA's Xid catalogue)
+_XIDS = {
+    31: "memory page fault",
+    48: "double-bit ECC error",
+    63: "row remapping",
+    64: "row remapping failed",
+    74: "NVLink error",
+    79: "fell off the bus",
+    94: "contained memory error",
+    95: "uncontained memory error",
+    119: "GSP timeout",
+    120: "GSP error",
+}
+
+
+def xid_words(xids: Sequence[int]) -> str:
+    """ "Xid 79 (fell off the bus), 45"; each once, the newest last."""
+    seen = list(dict.fromkeys(xids))
+    return "Xid " + ", ".join(f"{one} ({_XIDS[one]})" if one in _XIDS else str(one) for one in seen) if seen else ""
+
+
+def whys(gpu: Gpu, story: GpuStory, spinning: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
+    """(sentence, style) for everything that sets this GPU apart or is wrong with it, the worst first."""
+    found: list[tuple[str, str]] = []
+    if gpu.xids:
+        found.append((f"the driver reported {xid_words(gpu.xids)}", "bad"))
+    if "spins" in story.findings:
+        found.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, story)}", "odd"))
+    if "waited-for" in story.findings:
+        who = "GPU " + rank_list([str(index) for index in spinning]) if spinning else "another GPU"
+        found.append((f"waited for: idle while {who} spins in a collective", "odd"))
+    if "foreign" in story.findings:
+        found += [(f"{_amount(one)} held by {holder_words(one)}", "warn") for one in in_the_way(gpu, story.held)[:2]]
+    if "apart" in story.findings and story.usual_bytes is not None and gpu.used_bytes is not None:
+        apart = gpu.used_bytes - story.usual_bytes
+        words = f"holds {size(abs(apart))} {'more' if apart > 0 else 'less'} than the GPUs of the other ranks"
+        found.append((words, "odd"))
+    if gpu.throttle:
+        found.append((f"throttled: {clean(', '.join(gpu.throttle), 80)}", "warn"))
+    if gpu.ecc_errors:
+        found.append((f"{plural(gpu.ecc_errors, 'uncorrected ECC error')} since the driver was loaded", "warn"))
+    return tuple(found)
+
+
+def holder_words(held: Holding) -> str:
+    """Who that is: "TP1", "pid 4711, sglang::scheduler of a server that is gone"."""
+    name = clean(held.name, 60)
+    return {
+        "rank": held.rank or "the scheduler",
+        "server": f"pid {held.pid}, {name or 'another process'} of this server",
+        "orphan": f"pid {held.pid}, {name} of a server that is gone",
+        "sglang": f"pid {held.pid}, {name} of another server",
+        "unseen": f"pid {held.pid}, which is not in this /proc",
+        "mps": f"the MPS server, pid {held.pid}, for its clients",
+        "unaccounted": "no listed process",
+    }.get(held.kind, f"pid {held.pid} {name}".rstrip())
+
+
+def _amount(held: Holding) -> str:
+    return size(held.used_bytes) if held.used_bytes is not None else "an unknown part"
+
+
+def held_line(gpu: Gpu, story: GpuStory) -> Line:
+    """ "held: TP0 128.3, pid 7 python train.py 2.0 GiB"; or that nobody is listed."""
+    if not story.held:
+        words = "nobody holds memory" if gpu.used_bytes == 0 else "no holder is listed"
+        words = "holders not readable" if any(item.signal == "processes" for item in gpu.missing) else words
+        return ((words, "dim"),)
+    spans: list[tuple[str, str]] = [("held: ", "dim")]
+    for index, one in enumerate(story.held[:4]):
+        who = "unaccounted" if one.kind == "unaccounted" else holder_words(one)
+        spans.append((f"{', ' if index else ''}{who} ", "warn" if one.foreign else ""))
+        spans.append((gib(one.used_bytes), "strong"))
+    spans.append((" GiB", "dim"))
+    if len(story.held) > 4:
+        spans.append((f" +{len(story.held) - 4} more", "dim"))
+    return tuple(spans)
+
+
+def growth_words(story: GpuStory) -> str:
+    """ "+507 MiB/s", "flat for 47s", "flat for at least 2m05s"; "" when not known."""
+    growth = story.growth
+    if growth.rate is not None and abs(growth.rate) >= 2**20:
+        return f"{'+' if growth.rate > 0 else '-'}{rate(abs(growth.rate))}"
+    if growth.flat_s is None or growth.flat_s < 2:
+        return ""
+    return f"flat for {'at least ' if growth.at_least else ''}{age(growth.flat_s)}"
+
+
+def power_line(gpu: Gpu, story: GpuStory) -> Line:
+    """ "125 W flat (own idle 122, at work up to 136), 1980 MHz, PCIe in 1.0 MiB/s out 0.8 MiB/s"."""
+    spans: list[tuple[str, str]] = [(_power_now(gpu, story), "odd" if story.work == "spins" else "")]
+    if gpu.pcie_rx_bytes_s is not None or gpu.pcie_tx_bytes_s is not None:
+        spans.append((f"  PCIe in {rate(gpu.pcie_rx_bytes_s)} out {rate(gpu.pcie_tx_bytes_s)}", "dim"))
+    if gpu.sm_clock_mhz is not None:
+        spans.append((f"  {gpu.sm_clock_mhz} MHz", "dim"))
+    return tuple(spans)
+
+
+def _power_now(gpu: Gpu, story: GpuStory) -> str:
+    seen = story.levels
+    now = "power not known" if gpu.power_w is None else f"{gpu.power_w:.0f} W"
+    if gpu.power_w is not None and seen.low_w is not None and seen.high_w is not None:
+        now = f"{gpu.power_w:.0f} W flat" if seen.flat else f"{seen.low_w:.0f}-{seen.high_w:.0f} W"
+    own = _own_levels(story)
+    return f"{now} ({own})" if own else now
+
+
+def _flat_low(gpu: Gpu, story: GpuStory) -> str:
+    own = _own_levels(story)
+    now = "" if gpu.power_w is None else f" {gpu.power_w:.0f} W"
+    return f"flat{now} (low: {own})" if own else f"flat low power{now}"
+
+
+def _own_levels(story: GpuStory) -> str:
+    seen = story.levels
+    own = [] if seen.idle_w is None else [f"own idle {seen.idle_w:.0f}"]
+    own += [f"at work up to {seen.work_w:.0f}"] if seen.work_w is not None else []
+    return ", ".join(own)
+
+
+def plan_line(story: GpuStory) -> Line:
+    """ "log: weights 7.7 + KV 117.8 GiB, 12.3 GiB left; the card has 11.4 free"; () before the log says any."""
+    plan = story.plan
+    parts = [
+        f"{name} {gib(value)}"
+        for name, value in (("weights", plan.weights_bytes), ("KV", plan.kv_bytes), ("graphs", plan.graph_bytes))
+        if value is not None
+    ]
+    if not parts and plan.free_bytes is None:
+        return ()
+    parts = [" + ".join(parts) + " GiB"] if parts else []
+    parts += [f"{gib(plan.free_bytes)} GiB left"] if plan.free_bytes is not None else []
+    spans: list[tuple[str, str]] = [("log: ", "dim"), (", ".join(parts), "")]
+    if story.free_bytes is not None:
+        spans.append((f"; the card has {gib(story.free_bytes)} free", "dim"))
+    return tuple(spans)
