@@ -72,12 +72,13 @@ class LogFold:
         if tail.strip():
             look = tail[:LOOK]
             gaps = gaps.with_tail(look, self._log.lines + 1)
-            hot = next(hot_lines(look, [look]), None)
-            if hot is not None or run.wants_every_line:
+            _, rules, special = next(hot_lines(look, [look], run.serving and "server_args=" not in look), (0, [], False))
+            if rules or special or run.wants_every_line:
                 run = run.copy()
-                if not self._log.open_line:
-                    run.skip(self._log.previous)
-                run.line(self._log.lines + 1, look, hot[1] if hot else (), self._log.tail_t, self._log.open_line)
+                if run.wants(rules, special):
+                    if not self._log.open_line:
+                        run.skip(self._log.previous)
+                    run.line(self._log.lines + 1, look, rules, self._log.tail_t, self._log.open_line)
         newest = describe(self._log.lines + 1, tail) if tail.strip() else None
         if newest is None and self._log.last_text:
             newest = describe(self._log.last_number, self._log.last_text)
@@ -162,9 +163,7 @@ class LogFold:
         at = 0
         for index, rules, special in hot_lines(text, lines, run.serving and "server_args=" not in text):
             at = self._cold(lines, at, index, t)
-            if not special and not run.wants_every_line and all(rule.group == "noise" for rule in rules):
-                run.noise += 1
-            else:
+            if run.wants(rules, special):
                 if index > 0 or not log.open_line:
                     run.skip(lines[index - 1] if index else log.previous)
                 run.line(base + index, lines[index], rules, t, continued=log.open_line and not index)

@@ -90,9 +90,7 @@ class Milestones:
             return None
         if self.ready_line is not None or self.dummy_line is not None:
             return None  # serving: a capture or a batch is no start any more
-        if rule.name == "warmup_request" and self.http_up_line is None and not self._warming(rule):
-            return None
-        if rule.early_only and self._past(rank, rule):
+        if self.ignores(rule) or (rule.early_only and self._past(rank)):
             return None
         track = self.tracks.setdefault(rank, Track())
         track.inferred = track.inferred and inferred
@@ -107,6 +105,14 @@ class Milestones:
             self._advance(made, rule)
         self._special(made, rule)
         return made
+
+    def ignores(self, rule: Rule) -> bool:
+        """Whether this is a batch or a request that is no warm-up: in the middle of a log they come by the million."""
+        if rule.name != "warmup_request":
+            return False
+        if self.http_up_line is None and self.seen and "http_start" not in self.seen:
+            return True
+        return rule.early_only and "warmup_request" in self.seen
 
     def bar(self, made: Milestone, rank: str | None) -> None:
         """A bar moved: it is the last milestone of the log, and of a rank if the rank is known."""
@@ -193,15 +199,10 @@ class Milestones:
         # target pool first, then the draft's (all versions); graphs done means the target's pool is done
         return "memory_pool_end" in track.seen or "graph_end" in track.seen
 
-    def _past(self, rank: str, rule: Rule) -> bool:
+    def _past(self, rank: str) -> bool:
         track = self.tracks.get(rank)
         seen = track.seen if track else {}
-        if rule.name == "warmup_request":
-            return "warmup_request" in self.seen
         return "dist_init_end" in seen or "load_begin" in seen or "dist_init_end" in self.seen
-
-    def _warming(self, rule: Rule) -> bool:
-        return not self.seen or "http_start" in self.seen or (rule.event == "begin" and not self.seen)
 
     def _advance_rank(self, made: Milestone, rule: Rule, track: Track, rank: str) -> None:
         weak = rule.weak or rule.weak_rank

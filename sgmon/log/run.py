@@ -66,6 +66,15 @@ class Run:
             pseudo=list(self.pseudo),
         )
 
+    def wants(self, rules: Iterable[Rule], special: bool) -> bool:
+        """Whether a line with such literals must be looked at; one that is only known noise is counted here."""
+        if special or self.wants_every_line:
+            return True
+        if all(rule.group == "noise" for rule in rules):
+            self.noise += 1
+            return False
+        return not all(self.milestones.ignores(rule) for rule in rules)
+
     def skip(self, previous: str) -> None:
         """The text before the next looked-at line (a traceback's title may stand there)."""
         self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
