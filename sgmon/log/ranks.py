@@ -90,7 +90,7 @@ class Milestones:
             return None
         if self.ready_line is not None or self.dummy_line is not None:
             return None  # serving: a capture or a batch is no start any more
-        if self.ignores(rule) or (rule.early_only and self._past(rank)):
+        if self.ignores(rule) or (rule.early_only and rule.name != "warmup_request" and self._past(rank)):
             return None
         track = self.tracks.setdefault(rank, Track())
         track.inferred = track.inferred and inferred

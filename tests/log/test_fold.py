@@ -276,3 +276,41 @@ def test_what_was_there_before_the_watch_is_old() -> None:
     assert state.milestones[-1].seen_t == -88.0
     fold.feed(LogReading(path="/l", text="x\n"), 5.0)
     assert fold.state().last_activity_t == 5.0
+
+
+def test_the_first_request_of_the_warm_up_counts_and_those_in_the_middle_of_a_log_do_not() -> None:
+    warm = lines(
+        " TP0] Init torch distributed ends. mem usage=1.0 GB",
+        " TP0] Load weight begin. avail mem=1.0 GB",
+        "] INFO:     Uvicorn running on http://127.0.0.1:30000 (Press CTRL+C to quit)",
+        '] INFO:     127.0.0.1:5 - "GET /model_info HTTP/1.1" 200 OK',
+        '] INFO:     127.0.0.1:5 - "GET /model_info HTTP/1.1" 200 OK',
+        " TP0] Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0",
+    )
+    found = [(made.name, made.event, made.line) for made in fold(warm).milestones]
+    assert found[-2:] == [("warmup_request", "begin", 4), ("warmup_request", "progress", 6)]
+    middle = lines(
+        " TP0] Prefill batch, #new-seq: 2, #new-token: 6, #cached-token: 0",
+        " TP0] Prefill batch, #new-seq: 2, #new-token: 6, #cached-token: 0",
+        '] INFO:     127.0.0.1:5 - "POST /generate HTTP/1.1" 200 OK',
+    )
+    assert [made.line for made in fold(middle).milestones] == [1]
+
+
+def test_a_literal_with_digits_is_told_from_one_with_others() -> None:
+    killed = "[2026-01-29 13:13:00] Subprocess scheduler_0 exited with code -9\n"
+    other = killed.replace("-9", "-77")
+    assert fold(killed).error is not None
+    assert fold(other + killed).error == dataclasses.replace(fold(killed).error, line=2)  # type: ignore[type-var]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_silence_is_found_whatever_the_chunks_and_the_order_of_seconds(data: st.DataObject) -> None:
+    when = st.sampled_from(["29 13:12:36", "29 13:12:37", "29 13:14:00", "30 13:14:00", "27 01:00:00", "99 99:99:99"])
+    form = st.sampled_from(
+        ["[2026-01-{} TP1] x\n", "[2026-01-{}] x\n", "2026-01-{} INFO x\n", "[2048] {}\n", "x{}\n"]
+    )
+    text = "".join(row.format(t) for row, t in data.draw(st.lists(st.tuples(form, when), max_size=25)))
+    state, ends = fold(text), [at + 1 for at, char in enumerate(text) if char == "\n"]
+    assert fold(text, ends) == state
