@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from sgmon.gpu_story import GpuStory, stories
+from sgmon.gpu_xids import xid_words
 from sgmon.model import Gpu, Snapshot
 from sgmon.text import clean
 from sgmon.units import gib, percent, rate, size
 from widgets.gpu_history import history, strip_rows
-from widgets.gpu_words import growth_words, holder_words, power_line, whys, xid_words
+from widgets.gpu_words import growth_words, holder_words, power_line, whys
 from widgets.line import Line, cell, wrap
 
 _MISSING_NAMES = {

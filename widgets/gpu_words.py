@@ -6,30 +6,11 @@ from collections.abc import Sequence
 
 from sgmon.gpu_holders import Holding, in_the_way
 from sgmon.gpu_story import GpuStory
+from sgmon.gpu_xids import xid_words
 from sgmon.model import Gpu
 from sgmon.text import clean
 from sgmon.units import age, gib, plural, rank_list, rate, size
 from widgets.line import Line
-
-#: the Xids that start a search at once (NVIDIA's Xid catalogue)
-_XIDS = {
-    31: "memory page fault",
-    48: "double-bit ECC error",
-    63: "row remapping",
-    64: "row remapping failed",
-    74: "NVLink error",
-    79: "fell off the bus",
-    94: "contained memory error",
-    95: "uncontained memory error",
-    119: "GSP timeout",
-    120: "GSP error",
-}
-
-
-def xid_words(xids: Sequence[int]) -> str:
-    """ "Xid 79 (fell off the bus), 45"; each once, the newest last."""
-    seen = list(dict.fromkeys(xids))
-    return "Xid " + ", ".join(f"{one} ({_XIDS[one]})" if one in _XIDS else str(one) for one in seen) if seen else ""
 
 
 def whys(gpu: Gpu, story: GpuStory, spinning: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:

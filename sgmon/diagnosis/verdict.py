@@ -9,6 +9,7 @@ from sgmon.diagnosis.absent import absent
 from sgmon.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
 from sgmon.diagnosis.causes import with_cause
 from sgmon.diagnosis.crash import crashed, shut_down
+from sgmon.diagnosis.driver import driver_facts
 from sgmon.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.diagnosis.holders import foreign_holders, look_step
 from sgmon.diagnosis.moving import cpu_alone, moving
@@ -63,8 +64,8 @@ def diagnose(snapshot: Snapshot) -> Verdict:
         return _settle(snapshot, _no_server(snapshot))
     scene = scene_of(snapshot)
     found = with_cause(snapshot, _judge(scene))
-    if found.state != "ready":
-        found = replace(found, evidence=(*found.evidence, *foreign_holders(snapshot)))
+    holders = foreign_holders(snapshot) if found.state != "ready" else ()
+    found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *holders))
     return _settle(snapshot, replace(found, missing=missing_signals(scene)))
 
 
@@ -109,7 +110,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         f"no SGLang server yet{looked}",
         confidence=1.0,
         rule="no-server",
-        evidence=held,
+        evidence=(*driver_facts(snapshot), *held),
         next=look_step(held),
     )
 

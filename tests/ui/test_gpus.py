@@ -183,7 +183,7 @@ def test_one_of_eight_with_less_memory_stands_apart_when_folded() -> None:
 def test_errors_of_the_card_come_first() -> None:
     bad = fakes.gpu(1, xids=(79, 79, 45), ecc_errors=2, throttle=("thermal (hardware)",))
     words = shown(with_gpus(fakes.gpu(0), bad), 100, 8)
-    assert "the driver reported Xid 79 (fell off the bus), 45" in words
+    assert "the driver reported Xid 79 (fell off the bus), 45 (clean-up" in words
     assert "throttled: thermal (hardware)" in words
     assert "2 uncorrected ECC errors" in words
 
