@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 import msgspec
 
@@ -11,6 +12,7 @@ from sgmon import report
 from sgmon.commands import exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
+from sgmon.diagnosis.verdict import diagnose
 from sgmon.engine import Engine
 from sgmon.model import Event, Snapshot
 from sgmon.target import TargetError, find
@@ -35,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err)
-    engine = live_engine(settings, auto_evidence=False, remember=False)
+    evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
+    engine = live_engine(settings, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs))
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
@@ -63,10 +66,17 @@ def look(engine: Engine, watch_s: float, *, folders: bool = False) -> Snapshot:
     engine.subscribe(enough)
     engine.run_here()
     engine.stop()
-    return engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
+    last = engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
+    if watch_s >= HYSTERESIS_S:
+        return last
+    # One look has no history: the rules speak without the calm that keeps a screen from flapping.
+    return replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
 
 
 GRACE_S = 1.5
+HYSTERESIS_S = 5.0
+#: a look shorter than this ends before the first suspicion: no stacks are taken in it
+EVIDENCE_S = 15.0
 
 
 def complete(snapshot: Snapshot) -> bool:
