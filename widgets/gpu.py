@@ -260,16 +260,16 @@ def _parts(rows: Sequence[GpuRow], width: int, room: int) -> _Parts:
                 spare -= 1
     header = spare > 0
     spare -= 1
-    kinds: tuple[Callable[[GpuRow], list[Line]], ...] = (
+    kinds: tuple[Callable[[GpuRow, int], list[Line]], ...] = (
         held_rows,
         power_rows,
         plan_rows,
-        lambda row: history_rows(row, width),
+        history_rows,
     )
     whole = [row.story.held or not row.notes for row in rows]  # slices and folded rows have no story of their own
     for kind in kinds:
         lines = [
-            kind(row) if is_whole and not row.error and len(row.indexes) == 1 else []
+            kind(row, width) if is_whole and not row.error and len(row.indexes) == 1 else []
             for row, is_whole in zip(rows, whole, strict=True)
         ]
         needed = sum(len(one) for one in lines)

@@ -129,8 +129,10 @@ def _plan(story: GpuStory) -> list[Line]:
             apart = story.free_bytes - plan.free_bytes
             note = f"the card has {gib(story.free_bytes)} now, {size(abs(apart))} {'more' if apart > 0 else 'less'}"
         rows.append(_fact("left", size(plan.free_bytes), "", note))
-    letters = "w k g: these, r: the rest of the ranks (context, NCCL), s: other processes of the server"
-    return [*rows, ((f" in the bar {letters}, x: foreign, ?: nobody listed", "dim"),)]
+    letters = (
+        "r: the rest of the ranks (context, NCCL), s: the server's other processes, x: foreign, ?: nobody listed"
+    )
+    return [*rows, ((f" in the bar {letters}", "dim"),)]
 
 
 def _history(snapshot: Snapshot, gpu: Gpu, story: GpuStory, width: int) -> list[Line]:

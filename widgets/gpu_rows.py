@@ -11,7 +11,7 @@ from sgmon.text import clean
 from sgmon.units import gib, percent, rank_list
 from widgets.gpu_history import History, memory_rows
 from widgets.gpu_words import growth_words, held_line, plan_line, power_line
-from widgets.line import Line, cell, cell_len
+from widgets.line import Line, cell, cell_len, crop, width_of
 from widgets.meters import bar, strip
 
 SLOTS = 40
@@ -190,22 +190,30 @@ def why_rows(row: GpuRow) -> list[Line]:
     return [((" ↳ ", "dim"), (words, style)) for words, style in row.whys]
 
 
-def held_rows(row: GpuRow) -> list[Line]:
+def held_rows(row: GpuRow, width: int) -> list[Line]:
     """Who holds its memory, and how that moves."""
     words = growth_words(row.story)
     moves: Line = ((f"  {words}", "info" if words.startswith(("+", "-")) else "dim"),) if words else ()
-    return [(("    ", ""), *held_line(row.gpu, row.story), *moves)]
+    held = held_line(row.gpu, row.story)
+    return [(("    ", ""), *crop(held, max(12, width - 4 - width_of(moves))), *moves)]
 
 
-def plan_rows(row: GpuRow) -> list[Line]:
+def plan_rows(row: GpuRow, width: int) -> list[Line]:
     """What the log says that it holds."""
     line = plan_line(row.story)
-    return [(("    ", ""), *line)] if line else []
+    return [_fitting((("    ", ""), *line), width)] if line else []
 
 
-def power_rows(row: GpuRow) -> list[Line]:
+def power_rows(row: GpuRow, width: int) -> list[Line]:
     """Power beside the card's own levels, PCIe, clock."""
-    return [(("    ", ""), *power_line(row.gpu, row.story))]
+    return [_fitting((("    ", ""), *power_line(row.gpu, row.story)), width)]
+
+
+def _fitting(line: Line, width: int) -> Line:
+    """Without the last parts that do not fit as a whole; the first two always stay."""
+    while len(line) > 2 and width_of(line) > width:
+        line = line[:-1]
+    return line
 
 
 def history_rows(row: GpuRow, width: int) -> list[Line]:

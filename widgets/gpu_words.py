@@ -123,9 +123,10 @@ def plan_line(story: GpuStory) -> Line:
     ]
     if not parts and plan.free_bytes is None:
         return ()
-    parts = [" + ".join(parts) + " GiB"] if parts else []
-    parts += [f"{gib(plan.free_bytes)} GiB left"] if plan.free_bytes is not None else []
-    spans: list[tuple[str, str]] = [("log: ", "dim"), (", ".join(parts), "")]
+    took = " + ".join(parts) + " GiB" if parts else ""
+    spans: list[tuple[str, str]] = [(f"log: {took}", "")]
+    if plan.free_bytes is not None:
+        spans.append((f"{', ' if took else ''}{gib(plan.free_bytes)} GiB left", ""))
     if story.free_bytes is not None:
         spans.append((f"; the card has {gib(story.free_bytes)} free", "dim"))
     return tuple(spans)
