@@ -44,6 +44,11 @@ class Shot(NamedTuple):
 
 
 SHOTS = (
+    Shot("stuck-rank-120x40", "demo-stuck-rank.jsonl.gz", 1e9),
+    Shot("h200x2-graph-capture", "h200x2-cold.jsonl.gz", 158.0),
+    Shot("h200x2-nccl-spin", "h200x2-nccl-spin.jsonl.gz", 150.0),
+    Shot("h200x2-nccl-spin-gpu", "h200x2-nccl-spin.jsonl.gz", 150.0, (120, 40), ("2", "enter")),
+    Shot("h200x2-nccl-spin-zoomed", "h200x2-nccl-spin.jsonl.gz", 150.0, (120, 40), ("2", "2")),
     Shot("loading", "gpu-tp2.jsonl.gz", 60.0),
     Shot("stopped-rank", "gpu-tp2-stop1.jsonl.gz", 45.0),
     Shot("stopped-rank-80x24", "gpu-tp2-stop1.jsonl.gz", 45.0, (80, 24)),
@@ -113,7 +118,12 @@ def write(shot: Shot, path: Path, out: Path) -> None:
         import cairosvg
     except (ImportError, OSError):
         return
-    cairosvg.svg2png(url=str(out), write_to=str(out.with_suffix(".png")))
+    from PIL import Image  # cairosvg needs it too
+
+    png = out.with_suffix(".png")
+    cairosvg.svg2png(url=str(out), write_to=str(png))
+    with Image.open(png) as picture:
+        picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(png, optimize=True)
 
 
 def main(args: Sequence[str]) -> int:
