@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -12,7 +13,8 @@ from textual.screen import Screen
 
 from sgmon.model import Snapshot
 from sgmon.settings import Settings
-from tui_app.messages import SnapshotArrived
+from tui_app.messages import EngineFailed, SnapshotArrived
+from tui_app.no_engine import NoEngine
 from tui_app.notices import notices
 from tui_app.overview import Overview
 from tui_app.stopping import Watchdog, stop_signals
@@ -38,9 +40,21 @@ class EngineLike(Protocol):
 
     def save_flight(self) -> bool: ...
 
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+#: makes a live engine, not started yet; it is given a way to tell people what is wrong with their files
+MakeEngine = Callable[[Callable[[str], None]], EngineLike]
+
 
 class SgmonApp(App[int]):
-    """One screen, painted from snapshots. The engine is started and stopped by the caller."""
+    """One screen, painted from snapshots.
+
+    With ``make`` the engine is imported, made and started in a thread when the first frame stands; an engine that is
+    there already is started by the caller. Both are stopped by the caller.
+    """
 
     TITLE = "sgmon"
     CSS_PATH = "app.tcss"
@@ -56,9 +70,12 @@ class SgmonApp(App[int]):
         Binding("ctrl+z", "suspend_process", "suspend (recording stops too)", show=False, id="app.suspend"),
     ]
 
-    def __init__(self, engine: EngineLike, settings: Settings | None = None) -> None:
+    def __init__(
+        self, engine: EngineLike | None, settings: Settings | None = None, make: MakeEngine | None = None
+    ) -> None:
         super().__init__()
-        self.engine = engine
+        self.engine = engine = engine or NoEngine()
+        self._make = make
         self.settings = settings or Settings()
         self.ascii_only = self.settings.ascii
         self.latest = engine.snapshot
@@ -78,17 +95,34 @@ class SgmonApp(App[int]):
                 self.watchdog.disarm()
 
     def get_default_screen(self) -> Screen[object]:
-        return Overview(self.engine.log_text)
+        return Overview()
 
     def on_mount(self) -> None:
         self._running_loop = asyncio.get_running_loop()
         self.engine.subscribe(self._snapshot_from_engine)
+        if self._make is not None:
+            thread = threading.Thread(target=self._make_engine, args=(self._make,), name="make-engine", daemon=True)
+            self.call_after_refresh(thread.start)
         if self.settings.theme and self.settings.theme != self.theme:
             self.notify(
                 f"no theme {self.settings.theme!r}; there are: {', '.join(sorted(self.available_themes))}",
                 severity="warning",
                 markup=False,
             )
+
+    def _make_engine(self, make: MakeEngine) -> None:
+        """In a thread of its own."""
+        try:
+            engine = make(lambda words: self.notify(words, severity="warning", markup=False, timeout=20))
+        except Exception as err:  # noqa: BLE001 - raised again where Textual ends the screen and shows it
+            self.post_message(EngineFailed(err))
+            return
+        engine.subscribe(self._snapshot_from_engine)
+        self.engine = engine
+        engine.start()
+
+    def on_engine_failed(self, message: EngineFailed) -> None:
+        raise message.error
 
     def _snapshot_from_engine(self, snapshot: Snapshot) -> None:
         """Called in the engine's thread: post only."""

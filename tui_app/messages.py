@@ -7,6 +7,14 @@ from textual.message import Message
 from sgmon.model import Snapshot
 
 
+class EngineFailed(Message):
+    """The engine could not be made."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class SnapshotArrived(Message):
     """The newest snapshot. Queued ones are replaced: only the latest matters."""
 

@@ -13,20 +13,16 @@ from textual.screen import Screen
 
 from sgmon.model import Snapshot
 from sgmon.units import age
-from widgets.gpu import GpuPanel
 from widgets.hints import KeyHints
-from widgets.logview import LogPanel
 from widgets.panel import Panel
-from widgets.port import PortPanel
-from widgets.startup import StartupPanel
 from widgets.tabs import PanelTabs
 from widgets.verdictbar import VerdictBar
 from widgets.waiting import WaitingPanel
-from widgets.workers import WorkersPanel
 
 if TYPE_CHECKING:
     from tui_app.app import SgmonApp
-    from widgets.log_text import LogText
+    from widgets.gpu import GpuPanel
+    from widgets.workers import WorkersPanel
 
 _ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
 _REPLAY = (
@@ -39,11 +35,16 @@ _REPLAY = (
     ("q", "quit"),
 )
 _NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
+#: what needs no panel; the other actions of the overview wait for a server
+_ANY_TIME = frozenset({"why", "servers", "copy_view", "back", "freeze"})
 _FEW = 5  # processes up to which the workers give rows to the log
 
 
 class Overview(Screen[None]):
-    """Everything on one page; below 80 columns or 20 rows one panel at a time."""
+    """Everything on one page; below 80 columns or 20 rows one panel at a time.
+
+    Until there is a server only the waiting page: the panels are imported and mounted with the first one.
+    """
 
     HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
         (0, "-narrow"),
@@ -76,19 +77,12 @@ class Overview(Screen[None]):
         Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
     ]
 
-    def __init__(self, log_text: LogText) -> None:
-        super().__init__()
+    def __init__(self) -> None:
+        super().__init__(classes="-waiting -few")
         self.verdict = VerdictBar(id="verdict")
         self.tabs = PanelTabs(_NAMES, id="tabs")
         self.waiting = WaitingPanel(id="waiting")
-        self.worker_panel = WorkersPanel(id="workers")
-        self.panels: dict[str, Panel] = {
-            "1": StartupPanel(id="startup"),
-            "2": GpuPanel(id="gpus"),
-            "3": self.worker_panel,
-            "4": LogPanel(log_text, id="log"),
-            "5": PortPanel(id="port"),
-        }
+        self.panels: dict[str, Panel] = {}
         self.body = Container(id="body")
         self.hints = KeyHints(id="hints")
         self.active = "1"
@@ -104,14 +98,25 @@ class Overview(Screen[None]):
         yield self.tabs
         with self.body:
             yield self.waiting
-            for number in ("1", "2", "5", "3", "4"):  # the order of the grid, not of the keys
-                yield self.panels[number]
         yield self.hints
 
     def on_mount(self) -> None:
-        self._show_active()
         self.receive(self.sgmon.latest)
+
+    @property
+    def worker_panel(self) -> WorkersPanel:
+        return cast("WorkersPanel", self.panels["3"])
+
+    def _add_panels(self) -> None:
+        from tui_app.panels import make_panels
+
+        self.panels = make_panels(self.sgmon.engine.log_text)
+        self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
+        self._show_active()
         self.panels[self.active].focus(scroll_visible=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return bool(self.panels) or action in _ANY_TIME or not hasattr(type(self), f"action_{action}")
 
     def on_screen_resume(self) -> None:
         self.receive(self.sgmon.latest)
@@ -127,6 +132,8 @@ class Overview(Screen[None]):
 
     def _paint(self, snapshot: Snapshot) -> None:
         with self.app.batch_update():
+            if snapshot.server is not None and not self.panels:
+                self._add_panels()
             self.set_class(snapshot.server is None, "-waiting")
             self.set_class(_row_count(snapshot) <= _FEW, "-few")
             self.verdict.receive(snapshot)
@@ -259,7 +266,7 @@ class Overview(Screen[None]):
     def action_copy(self) -> None:
         from tui_app.copying import copy_text
 
-        if self.worker_panel.has_focus and self.worker_panel.selected_text:
+        if self.panels and self.worker_panel.has_focus and self.worker_panel.selected_text:
             copy_text(self.app, self.worker_panel.selected_text, self.worker_panel.selected_label)
             return
         verdict = self.shown.verdict

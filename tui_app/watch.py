@@ -14,21 +14,23 @@ from sgmon.commands.watching import UsageError, say_usage, settings_from
 from sgmon.settings import Settings
 
 if TYPE_CHECKING:
-    from sgmon.engine import Engine
+    from tui_app.app import EngineLike, SgmonApp
 
 
 def watch_live(args: argparse.Namespace) -> int:
-    from sgmon.commands.status import say_no_server
-    from sgmon.target import TargetError, find
-
     try:
         settings = _with_screen(settings_from(args), args)
-        if settings.pid is not None:
-            find(Path(settings.proc_root), settings)
     except UsageError as err:
         return say_usage(err)
-    except TargetError as err:
-        return say_no_server(err)
+    if settings.pid is not None:
+        from sgmon.target import TargetError, find
+
+        try:
+            find(Path(settings.proc_root), settings)
+        except TargetError as err:
+            from sgmon.commands.status import say_no_server
+
+            return say_no_server(err)
     return _live(settings)
 
 
@@ -78,38 +80,45 @@ def watch_replay(args: argparse.Namespace) -> int:
     if at_s:
         source.pause(True)
         source.seek(at_s)
-    from sgmon.engine import Engine
+    settings = _with_screen(Settings(), args)
 
-    return _run(lambda: Engine(source), _with_screen(Settings(), args))
+    def make_app() -> SgmonApp:
+        from sgmon.engine import Engine
+        from tui_app.replay_app import ReplayApp
+
+        engine = Engine(source)
+        engine.start()
+        return ReplayApp(engine, settings)
+
+    return _run(make_app, settings)
 
 
 def _live(settings: Settings) -> int:
-    from sgmon.commands.live import live_engine
+    def make_engine(say: Callable[[str], None]) -> EngineLike:
+        from sgmon.commands.live import live_engine
 
-    return _run(lambda: live_engine(settings), settings)
+        return live_engine(settings, say=say)
+
+    def make_app() -> SgmonApp:
+        from tui_app.app import SgmonApp
+
+        return SgmonApp(None, settings, make_engine)
+
+    return _run(make_app, settings)
 
 
-def _run(make: Callable[[], Engine], settings: Settings) -> int:
-    """Start the engine first: it gathers while Textual is imported, which takes 0.3 s."""
+def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
     try:
         _need_terminal()
     except UsageError as err:
         return say_usage(err)
     _quiet_textual()
-    engine = make()
-    engine.start()
-    from tui_app.app import SgmonApp
+    app = make_app()
+    code = app.run(mouse=settings.mouse)
+    app.engine.stop()
     from tui_app.farewell import farewell
 
-    if engine.replay is not None:
-        from tui_app.replay_app import ReplayApp
-
-        app: SgmonApp = ReplayApp(engine, settings)
-    else:
-        app = SgmonApp(engine, settings)
-    code = app.run(mouse=settings.mouse)
-    engine.stop()
-    for line in farewell(engine.snapshot):
+    for line in farewell(app.engine.snapshot):
         print(line)
     return code if isinstance(code, int) else app.return_code or 0
 

@@ -26,14 +26,14 @@ class KeyHints(Painted):
         state = (tuple(own), tuple(always), words)
         if state != (self._own, self._always, self._words):
             self._own, self._always, self._words = state
-            self._show()
+            self.update_view()
 
-    def _show(self) -> None:
+    def update_view(self) -> None:
         if self.size.width:
             self.show_lines([hint_line(self._own, self._always, self.size.width, self._words)])
 
     def on_resize(self, event: events.Resize) -> None:
-        self._show()
+        self.update_view()
 
 
 def hint_line(own: Sequence[Hint], always: Sequence[Hint], width: int, words: Line = ()) -> Line:

@@ -26,6 +26,7 @@ class Painted(Widget):
         self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         self._strip_width = 0
+        self._rows_for = Size(0, 0)
         self._named: dict[str, Style] = {}
 
     @property
@@ -60,6 +61,16 @@ class Painted(Widget):
         for y in changed:
             self._strips.pop(y, None)
         self.refresh(*(Region(0, y, width, 1) for y in changed if y < self.size.height))
+
+    def update_view(self) -> None:
+        """Make the rows anew for the size there is. For subclasses."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """At a new size the rows are made before they are painted, so that no frame shows those of the old one."""
+        if self.size != self._rows_for:
+            self._rows_for = self.size
+            self.update_view()
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width

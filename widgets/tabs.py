@@ -31,9 +31,9 @@ class PanelTabs(Painted):
         """Mark the shown panel, and those that want to be looked at."""
         if (number, loud) != (self.active, self.loud):
             self.active, self.loud = number, loud
-            self._show()
+            self.update_view()
 
-    def _show(self) -> None:
+    def update_view(self) -> None:
         if self.size.width:
             self.show_lines([self._line(self.size.width)])
 
@@ -48,7 +48,7 @@ class PanelTabs(Painted):
         return line
 
     def on_resize(self, event: events.Resize) -> None:
-        self._show()
+        self.update_view()
 
     def on_click(self, event: events.Click) -> None:
         x = event.x

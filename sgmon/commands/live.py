@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sgmon.commands.cause_book import read_book
@@ -23,6 +24,7 @@ def live_engine(
     auto_evidence: bool | None = None,
     remember: bool = True,
     flight_only: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> Engine:
     """An engine over the live probes, not started yet. A mistake in the user's cause book is said once.
 
@@ -30,7 +32,7 @@ def live_engine(
     """
     book, mistake = read_book()
     if mistake:
-        print(f"sgmon: {mistake}", file=sys.stderr)
+        (say or _say)(mistake)
     source = source or LiveSource(settings)
     return Engine(
         source,
@@ -40,6 +42,10 @@ def live_engine(
         publish_s=PUBLISH_S if remember else 0.0,
         book=book,
     )
+
+
+def _say(words: str) -> None:
+    print(f"sgmon: {words}", file=sys.stderr)
 
 
 def _keeper(epoch: float, flight_only: bool) -> Keeper:
