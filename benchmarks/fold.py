@@ -116,7 +116,9 @@ def measure() -> dict[str, float]:
         found[f"{name}, tail"] = best(lambda fold=fold: [fold.state() for _ in range(20)]) / 20 * 1e6
     for name, line in ONE.items():
         count = 20 if len(line) > 1000 else 500
-        found[f"describe {name}"] = best(lambda: [describe(n, line) for n in range(count)]) / count * 1e6
+        found[f"describe {name}"] = (
+            best(lambda line=line, count=count: [describe(n, line) for n in range(count)]) / count * 1e6
+        )
     return found
 
 

@@ -20,6 +20,7 @@ from sgmon.model.log import LogReading, LogState
 #: Longest unterminated tail kept; what is longer is a dump, and only its beginning is read.
 TAIL = LOOK + 1
 
+
 @dataclass(slots=True)
 class _Log:
     """What is known of the file that is read."""
@@ -72,7 +73,9 @@ class LogFold:
         if tail.strip():
             look = tail[:LOOK]
             gaps = gaps.with_tail(look, self._log.lines + 1)
-            _, rules, special = next(hot_lines(look, [look], run.serving and "server_args=" not in look), (0, [], False))
+            _, rules, special = next(
+                hot_lines(look, [look], run.serving and "server_args=" not in look), (0, [], False)
+            )
             if rules or special or run.wants_every_line:
                 run = run.copy()
                 if run.wants(rules, special):

@@ -139,13 +139,20 @@ def _fragment(text: str) -> _Found:
     elif "%" in text and (newest := bars.frames(text)):
         found.kind = "bar"
         found.milestone = newest[-1].name
-    elif not found.kind and _ACCESS.search(body):
+    elif not found.kind and "HTTP/" in body and _ACCESS.search(body):
         found.kind = "access"
     elif not found.kind and (where.level == "error"):
         found.kind = "error"
-    elif not found.kind and (where.level == "warning" or _WARNING.search(body[:200])):
+    elif not found.kind and (where.level == "warning" or _sounds_wrong(body[:200])):
         found.kind, found.level = "warning", "warning"
     return found
+
+
+def _sounds_wrong(text: str) -> bool:
+    low = text.lower()  # the words first: ignoring case costs re 100 ns a letter
+    if not ("warn" in low or "not " in low or "deprecated" in low or "failed to" in low):
+        return False
+    return _WARNING.search(text) is not None
 
 
 def _is_outer(head: str, start: int) -> bool:

@@ -85,6 +85,7 @@ def origin(text: str) -> Origin:
     return found
 
 
+@lru_cache(maxsize=1024)
 def canonical_rank(ranks: str) -> str:
     """ "TP0 EP0" -> "TP0": an EP rank is its TP rank, no process of its own; other tokens stay as they are."""
     tokens = _TOKENS.findall(ranks)

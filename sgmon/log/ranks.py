@@ -107,7 +107,7 @@ class Milestones:
         return made
 
     def ignores(self, rule: Rule) -> bool:
-        """Whether this is a batch or a request that is no warm-up: in the middle of a log they come by the million."""
+        """Whether this is a batch or request that is no warm-up: in the middle of a log they come by the million."""
         if rule.name != "warmup_request":
             return False
         if self.http_up_line is None and self.seen and "http_start" not in self.seen:

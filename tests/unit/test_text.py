@@ -1,9 +1,12 @@
 """Foreign text never reaches the terminal unescaped, and never takes a secret into a report."""
 
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgmon import text
 from sgmon.text import MASK, clean, is_secret_name, mask
 
 
@@ -90,3 +93,23 @@ def test_names() -> None:
     assert is_secret_name("HF_TOKEN")
     assert not is_secret_name("max_new_tokens")
     assert not is_secret_name("tokenizer_mode")
+
+
+PIECES = st.sampled_from(
+    [
+        *("api_key", "APIKEY", "tokens", "max_tokens", "secret", "passwd", "private_key", "--token", "--", "'", '"', "="),
+        *(":", " ", ",", "{", ")", "&", "6", "1234567890", "None", "\\", "hf_" + "a" * 17, "sk-" + "b1" * 9, "x", "_", "."),
+        *("glpat-" + "c" * 16, "-----BEGIN PRIVATE KEY-----", "ſecret", "toKen", "é", "\n", "İ", "²", "token ids", "ghp_"),
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+def test_masking_where_it_can_begin_is_masking_everywhere(sample: str) -> None:
+    plain = text._URL_PASSWORD.sub(_masked, text._SHAPES.sub(MASK, sample))
+    assert mask(sample) == text._NAMED.sub(text._mask_named, text._BEARER.sub(_masked, plain))
+
+
+def _masked(found: re.Match[str]) -> str:
+    return found["head"] + MASK
