@@ -98,7 +98,7 @@ class GpuPanel(Panel[GpuView]):
         return lines
 
     def probe_label(self) -> str:
-        return "NVML"
+        return (self.snapshot.gpu.source if self.snapshot else "") or "NVML"
 
     def stale_after_s(self) -> float:
         return 10.0
@@ -285,7 +285,7 @@ def _silence(view: GpuView, height: int) -> list[Line]:
     """NVML says nothing: why, and what helps."""
     if not view.unavailable:
         return []
-    words = "" if view.unavailable.startswith("NVML") else "no GPU readings: "
+    words = "" if " silent" in view.unavailable else "no GPU readings: "
     rows: list[Line] = [((f" {words}", "warn"), (view.unavailable, "bad" if not words else ""))]
     if view.remedy and height >= (3 if view.rows else 2):
         rows.append(((" fix: ", "key"), (view.remedy, "")))

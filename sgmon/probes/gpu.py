@@ -1,4 +1,4 @@
-"""GPUs through NVML in a child process: whatever the driver does, this probe answers within seconds."""
+"""GPUs through their vendor's library in a child process: whatever the driver does, this answers within seconds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sgmon.probes.base import ProbeError, Watched
 from sgmon.probes.child import Child, ChildDiedError
 from sgmon.probes.gpu_answer import PcieAge, gpu_from, name_of
 from sgmon.probes.gpu_simulated import read_simulated
+from sgmon.probes.gpu_vendors import Vendor, vendor_here
 from sgmon.units import duration
 
 ANSWER_S = 2.0  # an answer takes 54 us per GPU on an H200; past this the driver hangs
@@ -22,21 +23,8 @@ BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 NO_DRIVER_RETRY_S = 60.0
 GPU_RETRY_S = 60.0  # a GPU whose call hung is left out for so long
 REINIT_S = 30.0  # NVML sees GPUs that join or come back only after a new nvmlInit
-MODULE = "sgmon.probes.gpu_child"
-
-#: NVML code -> what helps
-REMEDIES = {
-    4: "run sgmon as root, or as a user who may open /dev/nvidia*",
-    9: "load the driver: sudo modprobe nvidia; then nvidia-smi must work",
-    12: "on a GPU host install the NVIDIA driver; in a container start it with GPU access (docker run --gpus all)",
-    15: "look for Xid in dmesg; the GPU needs a reset (nvidia-smi -r -i N) or a reboot",
-    16: "nvidia-smi -r -i N, or a reboot",
-    17: "in a container: restart it (the device cgroup lost its entries, often after systemctl daemon-reload)",
-    18: "the driver was updated while loaded: reload the nvidia modules or reboot; restart containers",
-}
 _NO_LIBRARY = 12
 _NO_ANSWER = "the driver does not answer"
-_LOOK = "look for Xid in dmesg"
 
 
 class GpuProbe:
@@ -46,11 +34,14 @@ class GpuProbe:
     kind = "gpu"
     deadline_s = 15.0
 
-    def __init__(self, watched: Watched, start: Callable[[], Child] | None = None) -> None:
+    def __init__(
+        self, watched: Watched, start: Callable[[], Child] | None = None, vendor: Vendor | None = None
+    ) -> None:
         self._watched = watched
+        self._vendor = vendor or vendor_here()
         self.interval_s = watched.settings.interval_s
         self._now = watched.clock.now
-        self._start = start or (lambda: Child(MODULE, self._now))
+        self._start = start or (lambda: Child(self._vendor.module, self._now))
         self._child: Child | None = None
         self._stuck: list[Child] = []  # killed, but still in the kernel
         self._phase = ""  # what the child was asked: "start", "init", "answer"; "gpus": nothing, it waits for us
@@ -100,14 +91,14 @@ class GpuProbe:
             self._stuck = [child for child in self._stuck if not child.gone()]
             if self._stuck:
                 where = self._stuck[0].where()
-                self._fail("silent", f"{_NO_ANSWER}, and the call cannot even be killed ({where})", _LOOK)
+                self._fail("silent", f"{_NO_ANSWER}, and the call cannot even be killed ({where})", self._vendor.look)
                 return self._failing_reading()
             self._begin()
         try:
             return self._converse()
         except ChildDiedError as err:
             self._drop()
-            self._fail("died", f"NVML {err.words}", _remedy_of_death(err.words))
+            self._fail("died", f"{self._vendor.source} {err.words}", self._remedy_of_death(err.words))
         return self._failing_reading()
 
     def _begin(self) -> None:
@@ -171,9 +162,16 @@ class GpuProbe:
             self._lost = True
         self._known = {gpu.index: gpu for gpu in gpus}
         if gpus and all(item.get("skipped") for item in answer["gpus"]):
-            why = f"NVML silent: no GPU answers ({gpus[0].error.partition(': ')[2]})"
-            return GpuReading(tuple(gpus), self._driver, "NVML", unavailable=why, remedy=_LOOK, state="silent")
-        return GpuReading(gpus=tuple(gpus), driver=self._driver, source="NVML")
+            why = f"{self._vendor.source} silent: no GPU answers ({gpus[0].error.partition(': ')[2]})"
+            return GpuReading(
+                tuple(gpus),
+                self._driver,
+                self._vendor.source,
+                unavailable=why,
+                remedy=self._vendor.look,
+                state="silent",
+            )
+        return GpuReading(gpus=tuple(gpus), driver=self._driver, source=self._vendor.source)
 
     def _with_xids(self, gpu: Gpu, new: Sequence[int]) -> Gpu:
         """Xids of this child, after those that earlier children saw."""
@@ -190,7 +188,7 @@ class GpuProbe:
         what = f"{_NO_ANSWER} (nvmlInit does not return)"
         if self._now() - self._asked_t > INIT_S:
             return self._give_up(what)
-        self._mark("silent", what, f"{_LOOK}; sudo nvidia-smi -pm 1 makes a slow start fast")
+        self._mark("silent", what, f"{self._vendor.look}; sudo nvidia-smi -pm 1 makes a slow start fast")
         return self._failing_reading()
 
     def _hung(self, child: Child) -> GpuReading:
@@ -206,17 +204,17 @@ class GpuProbe:
 
     def _give_up(self, what: str) -> GpuReading:
         self._drop()
-        self._fail("silent", what, f"{_LOOK}; the driver may need a reload or a reboot")
+        self._fail("silent", what, f"{self._vendor.look}; the driver may need a reload or a reboot")
         return self._failing_reading()
 
     def _refused(self, answer: dict[str, Any]) -> GpuReading:
         code = int(answer.get("code", 0))
         self._drop()
         if code == _NO_LIBRARY:
-            self._fail("no-driver", "no NVIDIA driver found (libnvidia-ml.so.1)", REMEDIES[code])
+            self._fail("no-driver", self._vendor.no_library, self._vendor.remedies[code])
             self._retry_t = self._now() + NO_DRIVER_RETRY_S
         else:
-            self._fail("failed", str(answer["error"]), REMEDIES.get(code, ""))
+            self._fail("failed", str(answer["error"]), self._vendor.remedies.get(code, ""))
         return self._failing_reading()
 
     def _drop(self) -> None:
@@ -240,24 +238,23 @@ class GpuProbe:
         for_s = self._now() - since
         words = self._words
         if self._state == "silent":
-            words = f"NVML silent for {duration(for_s)}: {self._words}"
+            words = f"{self._vendor.source} silent for {duration(for_s)}: {self._words}"
         return GpuReading(
             gpus=tuple(
                 Gpu(index=g.index, name=g.name, uuid=g.uuid, total_bytes=g.total_bytes, error="no reading")
                 for g in self._known.values()
             ),
             driver=self._driver,
-            source="NVML",
+            source=self._vendor.source,
             unavailable=words,
             remedy=self._remedy,
             state=self._state,
             failing_s=for_s,
         )
 
-
-def _remedy_of_death(words: str) -> str:
-    if "pynvml" in words:
-        return "pip install nvidia-ml-py"
-    if "SIGKILL" in words:
-        return "something killed it: the OOM killer (dmesg), or a person"
-    return f"the driver's library crashed: {_LOOK}"
+    def _remedy_of_death(self, words: str) -> str:
+        if "No module" in words or "pynvml" in words:
+            return f"pip install {self._vendor.package}"
+        if "SIGKILL" in words:
+            return "something killed it: the OOM killer (dmesg), or a person"
+        return f"the driver's library crashed: {self._vendor.look}"

@@ -1,25 +1,17 @@
-"""The NVML process: `python -m sgmon.probes.gpu_child PARENT_PID PLACE_FD`, one JSON answer per request line.
+"""The NVML process: the gateway to NVIDIA's GPUs (what a gateway is: ``gpu_gateway.py``).
 
 The only file that imports pynvml. It may hang in the driver or be killed at any moment: the parent
-(``sgmon.probes.gpu``) watches it. It ends when stdin ends and when its parent dies.
-
-Requests: {"ask": "init"}, {"ask": "gpus", "skip": [index...]}. Answers: {"hello": 1} once, then {"ok": ...} or
-{"error": words, "code": NVML code}. NVML sees GPUs that join or come back only after a new nvmlInit: for that the
+(``sgmon.probes.gpu``) watches it. NVML sees GPUs that join or come back only after a new nvmlInit: for that the
 parent starts a new child.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
-import mmap
-import os
-import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from sgmon.probes.gpu_background import PcieRates, Xids
+from sgmon.probes.gpu_gateway import Place, serve
 
 _NOT_SUPPORTED = 3
 
@@ -36,18 +28,6 @@ THROTTLE = (
 )
 
 
-class Place:
-    """The page where the parent reads what we were about to do when we hung; a store, not a system call."""
-
-    def __init__(self, fd: int) -> None:
-        self._page = mmap.mmap(fd, 4096) if fd >= 0 else None
-
-    def __call__(self, call: str, gpu: int | None = None) -> None:
-        if self._page is not None:
-            text = (call if gpu is None else f"{call} {gpu}").encode("ascii")[:95]
-            self._page[: len(text) + 1] = text + b"\0"
-
-
 class Reader:
     """All NVML calls. Every value that NVML does not give is absent and named in "missing"."""
 
@@ -57,6 +37,7 @@ class Reader:
         self._unsupported: set[tuple[int, str]] = set()
         self._pcie: PcieRates | None = None
         self._xids: Xids | None = None
+        self.errors: tuple[type[Exception], ...] = (nvml.NVMLError,)
 
     def init(self) -> dict[str, Any]:
         """nvmlInit."""
@@ -74,6 +55,10 @@ class Reader:
         if self._pcie is None and count and not skip:  # only beside calls that came back
             self._pcie, self._xids = PcieRates(self._nvml), Xids(self._nvml, count)
         return {"gpus": gpus, "pcie_round": self._pcie.round if self._pcie else 0}
+
+    def explain(self, err: Any) -> tuple[str, int]:
+        """(words, NVML code)."""
+        return words(err), err.value
 
     def _gpu(self, index: int) -> dict[str, Any]:
         nvml = self._nvml
@@ -235,39 +220,12 @@ def _text(value: str | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _die_with(parent: int) -> None:
-    """SIGKILL when the parent dies (even while a call hangs), and at once if it is dead already."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        sys.exit(0)
-
-
-def main() -> None:
-    """Answer requests until stdin ends."""
-    _die_with(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    place = Place(int(sys.argv[2]))
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints must not look like an answer
-
-    def answer(value: dict[str, Any]) -> None:
-        out.write(json.dumps(value) + "\n")
-        out.flush()
-
+def open_nvml(place: Place) -> Reader:
+    """The gateway to NVML."""
     import pynvml  # costs 55 ms, and only this process may have it
 
-    answer({"hello": 1})
-    reader = Reader(pynvml, place)
-    while line := sys.stdin.readline():
-        request = json.loads(line)
-        try:
-            if request["ask"] == "init":
-                answer({"ok": reader.init()})
-            else:
-                answer({"ok": reader.gpus(frozenset(request.get("skip", ())))})
-        except pynvml.NVMLError as err:
-            answer({"error": words(err), "code": err.value})
+    return Reader(pynvml, place)
 
 
 if __name__ == "__main__":
-    main()
+    serve(open_nvml)
