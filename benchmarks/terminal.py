@@ -29,11 +29,7 @@ class Run:
 def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes = b"q", columns=120, rows=40) -> Run:
     """Start ``argv``, wait for ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s, then kill)."""
     start = time.monotonic()
-    pid, master = pty.fork()
-    if pid == 0:
-        os.environ.update(TERM="tmux-256color", COLORTERM="", LINES=str(rows), COLUMNS=str(columns))
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        os.execvp(argv[0], list(argv))
+    pid, master = _spawn(argv, columns, rows)
     seen = bytearray()
     first = _read_until(master, seen, start + 30, wanted)
     before_cpu, before_bytes = _cpu(pid), len(seen)
@@ -90,3 +86,52 @@ def _cpu(pid: int) -> float:
         except OSError:
             continue
     return total
+
+
+class Session:
+    """A command under a pty, driven step by step."""
+
+    def __init__(self, argv: Sequence[str], columns: int = 120, rows: int = 40) -> None:
+        self.pid, self._master = _spawn(argv, columns, rows)
+        self._seen = bytearray()
+        self._ended = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._ended:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+        os.close(self._master)
+
+    def forget(self) -> None:
+        """What came so far counts no more."""
+        self._seen.clear()
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._master, keys)
+
+    def until(self, wanted: bytes, seconds: float) -> float | None:
+        """When it had come; None: it did not."""
+        return _read_until(self._master, self._seen, time.monotonic() + seconds, wanted)
+
+    def idle(self, seconds: float) -> None:
+        _read_until(self._master, self._seen, time.monotonic() + seconds, None)
+
+    def quit(self) -> float:
+        """Press q and say how long the end took (10 s: it was killed)."""
+        asked = time.monotonic()
+        self.press(b"q")
+        _wait(self.pid, self._master, self._seen, asked + 10)
+        self._ended = True
+        return time.monotonic() - asked
+
+
+def _spawn(argv: Sequence[str], columns: int, rows: int) -> tuple[int, int]:
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="tmux-256color", COLORTERM="", LINES=str(rows), COLUMNS=str(columns))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        os.execvp(argv[0], list(argv))
+    return pid, master
