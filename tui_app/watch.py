@@ -14,6 +14,7 @@ from sgmon.commands.watching import UsageError, say_usage, settings_from
 from sgmon.settings import Settings
 
 if TYPE_CHECKING:
+    from sgmon.commands.run import Started
     from tui_app.app import EngineLike, SgmonApp
 
 
@@ -59,7 +60,7 @@ def watch_run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
-    words, code = ending(started, _live(settings))
+    words, code = ending(started, _live(settings, started))
     print(words)
     return code
 
@@ -93,11 +94,17 @@ def watch_replay(args: argparse.Namespace) -> int:
     return _run(make_app, settings)
 
 
-def _live(settings: Settings) -> int:
+def _live(settings: Settings, started: Started | None = None) -> int:
     def make_engine(say: Callable[[str], None]) -> EngineLike:
         from sgmon.commands.live import live_engine
+        from sgmon.source import LiveSource
 
-        return live_engine(settings, say=say)
+        source = LiveSource(settings)
+        if started is not None:
+            from sgmon.commands.run import tell_the_end
+
+            tell_the_end(started, source)
+        return live_engine(settings, source=source, say=say)
 
     def make_app() -> SgmonApp:
         from tui_app.app import SgmonApp

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from sgmon.commands.live import live_engine
 from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
 from sgmon.commands.watching import UsageError, add_watch_dir, say_usage, seconds, watch_dirs
 from sgmon.settings import Settings
+from sgmon.source import LiveSource
 
 HELP = "start a server and watch it from second 0"
 #: a server that is going down takes its time: its children are killed first
@@ -91,6 +93,18 @@ def run(args: argparse.Namespace) -> int:
     words, code = ending(started, code)
     print(words, file=sys.stderr)
     return code
+
+
+def tell_the_end(started: Started, source: LiveSource) -> None:
+    """Say on the screen when the command ends before it became a server: nothing else would ever say it."""
+
+    def wait() -> None:
+        code = started.child.wait()
+        if source.watched.server is None:
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+            source.tell("command", f"the command {how} before it became a server", f"tail -n 40 {started.log}")
+
+    threading.Thread(target=wait, daemon=True, name="command").start()
 
 
 def ending(started: Started, code: int) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -81,3 +82,13 @@ def _until_gone(pids: list[int]) -> None:
     while alive := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
         assert time.monotonic() < end, f"still alive: {alive}"
         time.sleep(0.05)
+
+
+def test_a_command_that_ends_before_it_is_a_server_is_said_with_its_code(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    words = ["-c", "import sys; print('no module named sglang'); sys.exit(7)"]
+    with Terminal("run", "--log", str(log), "--", sys.executable, *words) as terminal:
+        terminal.until(lambda text: "CRASHED" in text and "ended with code 7" in text, 30)
+        assert f"tail -n 40 {log}"[:20] in terminal.text()
+        terminal.press("q")
+        assert terminal.wait(10) == 7
