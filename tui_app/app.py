@@ -168,7 +168,8 @@ class SgmonApp(App[int]):
 
     def action_save_flight(self) -> None:
         if not self.engine.save_flight():
-            self.notify("nothing to save: this is a recording already", markup=False)
+            why = ": this is a recording already" if self.latest.replay else " yet"
+            self.notify(f"nothing to save{why}", markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Help", "All keys", self.action_help)
