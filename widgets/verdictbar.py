@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 
-from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
 from sgmon.text import clean
 from sgmon.units import age, plural
 from widgets.ages import ago, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
 from widgets.states import face_of
+
+if TYPE_CHECKING:
+    from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
 
 
 class VerdictView(NamedTuple):
@@ -33,11 +35,17 @@ class VerdictBar(Painted):
         super().__init__(id=id)
         self.snapshot: Snapshot | None = None
         self.note = ""
+        self.opening = ""
         self._painted: tuple[object, ...] = ()
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot."""
         self.snapshot = snapshot
+        self.update_view()
+
+    def set_opening(self, words: str) -> None:
+        """What stands here until the first snapshot."""
+        self.opening = words
         self.update_view()
 
     def set_note(self, note: str) -> None:
@@ -47,7 +55,11 @@ class VerdictBar(Painted):
 
     def update_view(self) -> None:
         """Paint if anything changed."""
-        if self.snapshot is None or not self.size.width:
+        if not self.size.width:
+            return
+        if self.snapshot is None:
+            face = face_of("waiting")
+            self.show_lines([((f" {face.glyph} {face.word} ", face.badge), (" ", ""), (self.opening, "strong"))])
             return
         view = select(self.snapshot, self.note)
         state = (view, self.size)
@@ -106,7 +118,7 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     headline = clean(verdict.headline, 400) or "no words for this state"
     if width - width_of(right) < width_of((badge,)) + 10:
         right = []
-    room = width - width_of(right)
+    room = width - width_of(right) - (1 if right else 0)  # join_ends keeps a cell between the two
     indent = width_of((badge,)) + 1 if width >= 110 else 2
     rows = wrap((badge, (" ", ""), (headline, "strong")), width, indent, first=room)
     rows[0] = join_ends(rows[0], tuple(right), width)

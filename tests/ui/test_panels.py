@@ -15,6 +15,7 @@ from sgmon.model import (
     RankProgress,
     Series,
     Snapshot,
+    Verdict,
     WatchDirReading,
     WatchedDir,
 )
@@ -313,3 +314,13 @@ def test_farewell_is_two_lines() -> None:
         lines = farewell(snapshot)
         assert len(lines) == 2
         assert all(line.isprintable() for line in lines)
+
+
+def test_no_word_of_a_headline_is_lost_where_it_wraps() -> None:
+    words = [f"w{number}" for number in range(60)]
+    for width in range(60, 140):
+        verdict = Verdict("stalled", " ".join(words), confidence=1.0)
+        rows = verdictbar.headline_rows(verdictbar.VerdictView(verdict, 37, (), 1, ""), width)
+        said = " ".join("".join(text for text, _ in row) for row in rows).split()
+        kept = [word for word in said if word in words]
+        assert kept == words[: len(kept)], (width, said)
