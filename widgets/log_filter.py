@@ -7,7 +7,13 @@ import warnings
 from dataclasses import dataclass
 
 from sgmon.model import LogLine
+from sgmon.text import MASK, mask
 from widgets.log_text import Hint
+
+_ESCAPED = re.compile(r"\\[^*W]")
+_STARS = re.compile(r"\\[*W]|\[\^|\[[^\]]*\*")
+#: characters of a line that are looked at
+LONGEST = 4_000
 
 # Signs that somebody means a regular expression. A lone ".", "[" or "(" is text: "[TP3]", "f(x)", "0.5.23".
 _REGEX = re.compile(r"\.[*+?]|\\[dwsbDWSB.]|\||^\^|\$$|\[[^\]]+\][*+?{]|\(\?|\)[*+?]|\w[*+]")
@@ -23,21 +29,41 @@ class Pattern:
     inverse: bool = False
 
     def hits(self, line: LogLine) -> bool:
-        return (self.regex.search(line.text) is None) if self.inverse else bool(self.regex.search(line.text))
+        return (self.regex.search(line.text[:LONGEST]) is not None) != self.inverse
 
-    def hint(self) -> Hint | None:
-        """A quick look at many lines at once; None where it could miss one."""
-        if self.inverse or (self.is_regex and re.search(r"[\^$]|\\[AZ]|\(\?", self.text)):
-            return None
-        literal = _needed(self.text) if self.is_regex else self.text
-        if not literal:
-            search = self.regex.search
-            return lambda text: search(text) is not None
-        if not self.regex.flags & re.IGNORECASE:
-            return lambda text: literal in text
-        if not literal.isascii():
-            return None  # lower() and the matching of re differ outside ASCII
-        return lambda text: literal in text.lower()
+    def hint(self) -> Hint:
+        """A quick look that misses no line: at a piece of text for a literal that each match holds, at one line for
+        all of the pattern."""
+        literals, line = self._literals(), self._line_hint()
+        if not literals:
+            return line
+        if self.regex.flags & re.IGNORECASE:
+            return lambda text: _any_in(literals, text.lower()) and line(text)
+        return lambda text: _any_in(literals, text) and line(text)
+
+    def _literals(self) -> tuple[str, ...]:
+        if self.inverse or _is_anchored(self.text, self.is_regex):
+            return ()
+        literals = _needed(self.text) if self.is_regex else (self.text,)
+        # lower() and the matching of re differ outside ASCII
+        return literals if "".join(literals).isascii() or not self.regex.flags & re.IGNORECASE else ()
+
+    def _line_hint(self) -> Hint:
+        """For one line, if it will be shown as it stands in the file; what else there is passes. An expression never
+        gets a long text: it may need a time that grows with its square, or worse."""
+        search, inverse = self.regex.search, self.inverse
+        anchored = inverse or _is_anchored(self.text, self.is_regex)
+        if search(MASK) or (_STARS.search(_ESCAPED.sub("", self.text)) if self.is_regex else "*" in self.text):
+            return lambda text: True  # it may be looking for what masks a secret
+
+        def passes(text: str) -> bool:
+            if "\n" in text or len(text) > LONGEST or not text.isprintable() or (anchored and "[20" in text[1:]):
+                return True
+            if inverse:
+                return search(text) is None or mask(text) != text
+            return search(text) is not None
+
+        return passes
 
     @property
     def label(self) -> str:
@@ -67,13 +93,23 @@ def parse(typed: str) -> Pattern:
     return Pattern(text, re.compile(re.escape(text), flags), False, inverse)
 
 
-def _needed(pattern: str) -> str:
-    """The longest text that every match of a regular expression holds; "" when that is not plain to see."""
+def _is_anchored(pattern: str, is_regex: bool) -> bool:
+    """Whether a match depends on what stands around it."""
+    return is_regex and re.search(r"[\^$]|\\[AZ]|\(\?|[*+?}]\+", pattern) is not None
+
+
+def _needed(pattern: str) -> tuple[str, ...]:
+    """Texts of which every match of a regular expression holds one, as long as may be; () when that is not plain."""
     bare = re.sub(r"\\.|\[[^\]]*\]", "\0", pattern)
-    if re.search(r"[|()\[\]]", bare):
-        return ""
+    if re.search(r"[()\[\]]", bare):
+        return ()
     bare = re.sub(r"\{[^}]*\}", "*", bare)
-    return max(re.findall(r"[^\0.^$*+?{}]{3,}(?![*?])", bare), key=len, default="")
+    branches = [re.findall(r"[^\0.^$*+?{}]{3,}(?![*?])", branch) for branch in bare.split("|")]
+    return tuple(max(texts, key=len) for texts in branches) if all(branches) else ()
+
+
+def _any_in(literals: tuple[str, ...], text: str) -> bool:
+    return any(literal in text for literal in literals)
 
 
 @dataclass(frozen=True)

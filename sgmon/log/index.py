@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sgmon.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
@@ -187,17 +187,15 @@ class LogIndex:
                 held.blocks.popitem(last=False)
         return fresh.entries
 
-    def peek(self, block: int, hint: Hint | None = None) -> list[Entry]:
-        """Like ``block``, kept nowhere, and without the lines that ``hint`` says cannot be wanted."""
+    def peek(self, block: int, hint: Hint | None = None) -> Iterator[Entry]:
+        """Like ``block``, kept nowhere, one by one, without the lines that ``hint`` says cannot be wanted."""
         held = self._generation
-        if held is None:
-            return []
-        if hint is not None and not holds(held.file, block, hint):
-            return []
+        if held is None or (hint is not None and not holds(held.file, block, hint)):
+            return
         raw, _ = raw_lines(held.file, block, held.size)
-        if hint is not None:
-            raw = [(offset, text) for offset, text in raw if hint(text)]
-        return [(offset, self._line(0, piece)) for offset, text in raw for piece in pieces(text)]
+        for offset, text in raw:
+            if hint is None or hint(text):
+                yield from ((offset, self._line(0, piece)) for piece in pieces(text))
 
     def _read(self, held: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
         raw, ended = raw_lines(held.file, block, size)

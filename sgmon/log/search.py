@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Protocol
 
 from sgmon.log.catalogue import rules
+from sgmon.log.shapes import KEPT, LONGEST, shape_of
 from sgmon.model import LogLine
 
 Wanted = Callable[[LogLine], bool]
@@ -34,19 +35,31 @@ def kind_hint(kind: str) -> Hint | None:
     """A test that passes every text in which a line of this kind can be, and few others."""
     if kind == "warning":
         notices = {key.lower() for rule in rules() if rule.group == "error" for key in rule.keys}
-        words = (*_ALARMS, *(key for key in notices if not any(word in key for word in _ALARMS)))
-        return lambda text: _any_in(words, text.lower())
+        return _Literals({*_ALARMS, *notices}, lower=True)
     if kind not in ("error", "milestone"):
         return None
     literals = {key for rule in rules() if rule.group == kind for key in rule.keys}
-    if kind == "error":
-        literals |= set(_TROUBLE)
-    keys = tuple(key for key in literals if not any(other != key and other in key for other in literals))
-    return lambda text: _any_in(keys, text)
+    return _Literals(literals | set(_TROUBLE) if kind == "error" else literals)
 
 
-def _any_in(keys: tuple[str, ...], text: str) -> bool:
-    return any(key in text for key in keys)
+class _Literals:
+    """Whether one of many literals may be in a text. Shapes (see ``shapes``) that have none are remembered."""
+
+    def __init__(self, literals: set[str], lower: bool = False) -> None:
+        shapes = {shape_of(literal) for literal in literals}
+        self._literals = tuple(one for one in shapes if not any(other != one and other in one for other in shapes))
+        self._lower = lower
+        self._without: set[bytes] = set()
+
+    def __call__(self, text: str) -> bool:
+        shapes = set(shape_of(text.lower() if self._lower else text).split(b"\n")) - self._without
+        blob = b"\n".join(shapes)
+        if blob and any(literal in blob for literal in self._literals):
+            return True
+        if len(self._without) + len(shapes) > KEPT:
+            self._without = set()
+        self._without.update(shape for shape in shapes if len(shape) <= LONGEST)
+        return False
 
 
 class Blocks(Protocol):
@@ -57,7 +70,7 @@ class Blocks(Protocol):
     @property
     def blocks(self) -> int: ...
 
-    def peek(self, block: int, hint: Hint | None = None) -> list[tuple[int, LogLine]]: ...
+    def peek(self, block: int, hint: Hint | None = None) -> Iterator[tuple[int, LogLine]]: ...
 
 
 class Search:
@@ -84,7 +97,7 @@ class Search:
             if self._text.generation != generation:
                 return
             entries = self._text.peek(block, self._hint)
-            for at, line in entries if forward else reversed(entries):
+            for at, line in entries if forward else reversed(list(entries)):
                 if (at > offset if forward else at < offset) and self._wanted(line):
                     if not self._stop.is_set():
                         done(at)

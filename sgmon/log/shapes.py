@@ -23,10 +23,15 @@ LONGEST = 500
 _known: tuple[dict[bytes, Keyed], dict[bytes, Keyed]] = ({}, {})
 
 
+def shape_of(text: str) -> bytes:
+    """``text`` without its digits."""
+    return text.encode("utf-8", "replace").translate(None, _DIGITS)
+
+
 def hot_lines(text: str, lines: list[str], serving: bool = False) -> Iterator[tuple[int, list[Rule], bool]]:
     """Of ``text`` (split in ``lines``) those with a literal: index, rules that it announces, whether it has a literal
     that matters without a rule. serving: milestones are over."""
-    shapes = text.encode("utf-8", "replace").translate(None, _DIGITS).split(b"\n")
+    shapes = shape_of(text).split(b"\n")
     keyed = _look(set(shapes), serving)
     if not keyed:
         return
@@ -98,10 +103,6 @@ def _search(shapes: list[bytes], serving: bool) -> dict[bytes, Keyed]:
 def _bytes_keys(serving: bool) -> tuple[tuple[bytes, tuple[tuple[bytes, str, tuple[Rule, ...]], ...]], ...]:
     free, behind = gated(serving)
     return tuple(
-        (_shape(gate), tuple((_shape(key), key, rules) for key, rules in keyed))
+        (shape_of(gate), tuple((shape_of(key), key, rules) for key, rules in keyed))
         for gate, keyed in (("", free), *behind)
     )
-
-
-def _shape(text: str) -> bytes:
-    return text.encode().translate(None, _DIGITS)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgmon.log.blocks import pieces
 from sgmon.log.index import LogIndex
 from sgmon.log.search import kind_hint
 from tests.logview.fakes import dated, describe, index_of, reading
@@ -55,20 +56,21 @@ def test_a_hint_never_hides_a_hit() -> None:
 @pytest.mark.parametrize(
     ("pattern", "needed"),
     [
-        (r"new-token: 9[5-6]\b", "new-token: 9"),
-        ("load.*end", "load"),
-        ("abcd*x", "abc"),
-        ("ab{2,3}cdef", "cdef"),
-        ("abcd{0,1}", "abc"),
-        ("one|three", ""),
-        ("(?:optional)?x", ""),
-        (r"\bword", "word"),
-        ("a+b", ""),
-        (r"\d+", ""),
-        ("abc+", "abc"),
+        (r"new-token: 9[5-6]\b", ("new-token: 9",)),
+        ("load.*end", ("load",)),
+        ("abcd*x", ("abc",)),
+        ("ab{2,3}cdef", ("cdef",)),
+        ("abcd{0,1}", ("abc",)),
+        ("one|three", ("one", "three")),
+        (r"one|\d", ()),
+        ("(?:optional)?x", ()),
+        (r"\bword", ("word",)),
+        ("a+b", ()),
+        (r"\d+", ()),
+        ("abc+", ("abc",)),
     ],
 )
-def test_the_text_that_a_match_must_hold(pattern: str, needed: str) -> None:
+def test_the_text_that_a_match_must_hold(pattern: str, needed: tuple[str, ...]) -> None:
     assert _needed(pattern) == needed
 
 
@@ -79,6 +81,32 @@ def test_a_hint_lets_every_match_through(pattern: str, text: str) -> None:
     hint = found.hint()
     if hint is not None and found.hits(describe(1, text)):
         assert hint(text) and hint(f"before\n{text}\nafter")
+
+
+@given(
+    st.sampled_from(
+        ["token", "!token", "^.20", "end$", "!end$", "[a-z]+=", r"=\*+", "api_key=x", "!api", r"\W{5}", "x|end"]
+    ),
+    st.lists(
+        st.sampled_from(
+            ["api_key=xyz ", "end", "\r", "[2026-11-29 16:05:24 TP1] ", "\x1b[1m", "a" * 5000, "token ", "\x00", "x"]
+        ),
+        max_size=5,
+    ).map("".join),
+)
+@settings(max_examples=500, deadline=None)
+def test_what_a_hint_says_of_a_line_holds_for_each_of_its_pieces(typed: str, text: str) -> None:
+    from sgmon.log.lines import describe as of_sglang
+
+    found = parse(typed)
+    if any(found.hits(of_sglang(1, piece)) for piece in pieces(text)):
+        assert found.hint()(text)
+
+
+def test_an_expression_gets_no_long_text() -> None:
+    found = parse(r"/(\w+\s?)+:$/")
+    assert found.hint()("a" * 1_000_000 + "\n" + "b " * 100_000)  # at once: looked at line by line only
+    assert found.hint()("a" * 1_000_000)
 
 
 def test_kind_hints_let_errors_through() -> None:
