@@ -11,6 +11,7 @@ system time of the program with all its threads. Numbers of a shared machine: re
 from __future__ import annotations
 
 import argparse
+import codecs
 import fcntl
 import os
 import pty
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 from pathlib import Path
 
@@ -137,6 +139,7 @@ def viewers(tl: str) -> dict[str, list[str]]:
     found = {
         "hello textual": [sys.executable, __file__, "--hello"],
         "sgmon panel": [sys.executable, __file__, "--viewer"],
+        "panel + fold": [sys.executable, __file__, "--viewer", "--fold"],
     }
     for name, words in (
         ("lnav", ["lnav", "-N"]),
@@ -172,12 +175,15 @@ def compare_open(path: Path, mark: str, tl: str, runs: int) -> None:
         print(f"{name:15}{s:8.3f}{ratios[0]}{cpu:8.2f}{rest:15.2f}{ratios[1]}{peak:10.0f}")
 
 
-def compare_follow(path: Path, mark: str, tl: str, rates: list[int], seconds: float) -> None:
+def compare_follow(path: Path, mark: str, tl: str, rates: list[int], seconds: float, only: str) -> None:
     print(f"\nfollow: {seconds:.0f} s of growth; lag: from the last line written to its being on the screen")
-    print(f"{'program':15}{'lines/s':>9}{'CPU s':>8}{'x tail':>8}{'us/line':>9}{'pty KB/s':>10}{'lag s':>8}")
+    print(
+        f"{'program':15}{'lines/s':>9}{'CPU s':>8}{'x tail':>8}{'us/line':>9}{'CPU/10 s':>10}{'pty KB/s':>10}{'lag s':>8}"
+    )
     for rate in rates:
         base = 0.0
-        programs = {n: a for n, a in viewers(tl).items() if n not in ("less +G", "hello textual")}
+        silent = ("less +G", "hello textual")
+        programs = {n: a for n, a in viewers(tl).items() if n not in silent and (only in n or n == "tail")}
         for name, argv in sorted(programs.items(), key=lambda item: item[0] != "tail"):
             shutil.copyfile(path, path.with_suffix(".growing"))
             program = Program([*argv, str(path.with_suffix(".growing"))])
@@ -199,7 +205,9 @@ def compare_follow(path: Path, mark: str, tl: str, rates: list[int], seconds: fl
             base = base or cpu
             kb_s = (program.written - written) / seconds / 1000
             ratio = f"{cpu / base:8.1f}" if base else " " * 8
-            print(f"{name:15}{rate:9}{cpu:8.2f}{ratio}{cpu / max(1, done) * 1e6:9.1f}{kb_s:10.0f}{lag:8.2f}")
+            print(
+                f"{name:15}{rate:9}{cpu:8.2f}{ratio}{cpu / max(1, done) * 1e6:9.1f}{cpu / seconds * 10:10.2f}{kb_s:10.0f}{lag:8.2f}"
+            )
             program.end()
     path.with_suffix(".growing").unlink()
 
@@ -249,11 +257,12 @@ def measure_inside(path: Path, mark: str) -> None:
         )
 
 
-def run_viewer(path: Path, hello: bool) -> None:
-    """The panel alone, fed as the engine does it: four times a second."""
+def run_viewer(path: Path, hello: bool, folds: bool) -> None:
+    """The panel alone, fed as the engine does it: four times a second; with the fold beside it if wanted."""
     from textual.app import App, ComposeResult
     from textual.widgets import Static
 
+    from sgmon.log.fold import LogFold
     from sgmon.log.index import LogIndex
     from sgmon.model import LogReading, LogState, RankProgress, Snapshot
     from widgets.logview import LogPanel
@@ -262,13 +271,28 @@ def run_viewer(path: Path, hello: bool) -> None:
 
     class Viewer(App[None]):
         def compose(self) -> ComposeResult:
-            self.index, self.began = LogIndex(), time.monotonic()
+            self.index, self.began, self.fold = LogIndex(), time.monotonic(), LogFold()
             yield Static("hello") if hello else LogPanel(self.index)
 
         def on_mount(self) -> None:
             if not hello:
                 self.look()
                 self.set_interval(0.25, self.look)
+                threading.Thread(target=self.read, daemon=True).start()
+
+        def read(self) -> None:
+            """As the probe's and the engine's threads do: every 0.2 s, folded whole, a state for each piece."""
+            decoder, at = codecs.getincrementaldecoder("utf-8")("replace"), 0
+            with path.open("rb") as log:
+                while folds:
+                    data = os.pread(log.fileno(), 256 << 10, at)
+                    at += len(data)
+                    if data:
+                        reading = LogReading(str(path), text=decoder.decode(data), size=at)
+                        self.fold.feed(reading, time.monotonic() - self.began)
+                        self.fold.state()
+                    if len(data) < 256 << 10:
+                        time.sleep(0.2)
 
         def look(self) -> None:
             status, t = path.stat(), time.monotonic() - self.began
@@ -289,6 +313,8 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--viewer", action="store_true")
     parser.add_argument("--hello", action="store_true")
+    parser.add_argument("--fold", action="store_true")
+    parser.add_argument("--only", default="", help="programs whose name holds this")
     parser.add_argument("--lines", type=int, default=200_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rates", type=int, nargs="*", default=[1000, 10_000, 20_000])
@@ -296,7 +322,7 @@ def main() -> None:
     parser.add_argument("--tl", default="", help="path of toolong's tl")
     options = parser.parse_args()
     if options.viewer or options.hello:
-        run_viewer(options.file, options.hello)
+        run_viewer(options.file, options.hello, options.fold)
         return
     with tempfile.TemporaryDirectory(prefix="sgmon-bench-") as folder:
         path, mark = Path(folder) / "server.log", "Qx7Zk"
@@ -305,10 +331,11 @@ def main() -> None:
             f"{options.lines:,} lines, {path.stat().st_size / 1e6:,.0f} MB, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
         )
         measure_inside(path, mark)
-        compare_open(path, mark, options.tl, options.runs)
+        if not options.only:
+            compare_open(path, mark, options.tl, options.runs)
         small = Path(folder) / "small.log"
         generate(small, 2000, mark)
-        compare_follow(small, mark, options.tl, options.rates, options.seconds)
+        compare_follow(small, mark, options.tl, options.rates, options.seconds, options.only)
 
 
 if __name__ == "__main__":
