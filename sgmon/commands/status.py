@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         return say_no_server(err)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
     engine = live_engine(settings, auto_evidence=evidence, remember=False)
-    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs))
+    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu)
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
     else:
@@ -52,7 +52,7 @@ def say_no_server(err: TargetError) -> int:
     return exit_code("waiting")
 
 
-def look(engine: Engine, watch_s: float, *, folders: bool = False) -> Snapshot:
+def look(engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = False) -> Snapshot:
     """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least."""
     seen = engine.snapshot
 
@@ -60,6 +60,7 @@ def look(engine: Engine, watch_s: float, *, folders: bool = False) -> Snapshot:
         nonlocal seen
         seen = snapshot
         whole = complete(snapshot) and (not folders or snapshot.watch_dirs is not None)
+        whole = whole and (not gpus or gpus_seen(snapshot))
         if snapshot.t >= watch_s and (whole or snapshot.t >= watch_s + GRACE_S):
             engine.source.stop()
 
@@ -77,6 +78,11 @@ GRACE_S = 1.5
 HYSTERESIS_S = 5.0
 #: a look shorter than this ends before the first suspicion: no stacks are taken in it
 EVIDENCE_S = 15.0
+
+
+def gpus_seen(snapshot: Snapshot) -> bool:
+    """Whether NVML has answered, or said why not: what holds GPU memory matters before there is a server, too."""
+    return bool(snapshot.gpu.source or snapshot.gpu.unavailable)
 
 
 def complete(snapshot: Snapshot) -> bool:
