@@ -11,7 +11,6 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from sgmon.model import Snapshot
 from sgmon.settings import Settings
 from tui_app.messages import EngineFailed, SnapshotArrived
 from tui_app.no_engine import NoEngine
@@ -21,6 +20,7 @@ from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK
 
 if TYPE_CHECKING:
+    from sgmon.model import Snapshot
     from widgets.log_text import LogText
 
 
@@ -78,7 +78,7 @@ class SgmonApp(App[int]):
         self._make = make
         self.settings = settings or Settings()
         self.ascii_only = self.settings.ascii
-        self.latest = engine.snapshot
+        self.heard: Snapshot | None = None if isinstance(engine, NoEngine) else engine.snapshot
         self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
         self.register_theme(SGMON_DARK)
@@ -93,6 +93,11 @@ class SgmonApp(App[int]):
                 return super().run(*args, **options)
             finally:
                 self.watchdog.disarm()
+
+    @property
+    def latest(self) -> Snapshot:
+        """The newest snapshot that was shown; before the engine's first one that of no engine."""
+        return self.heard or self.engine.snapshot
 
     def get_default_screen(self) -> Screen[object]:
         return Overview()
@@ -131,7 +136,7 @@ class SgmonApp(App[int]):
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
         for words, severity in notices(self.latest, message.snapshot):
             self.notify(words, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
-        self.latest = message.snapshot
+        self.heard = message.snapshot
         receive = getattr(self.screen, "receive", None)
         if receive is not None:
             receive(message.snapshot)

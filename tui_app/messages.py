@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.message import Message
 
-from sgmon.model import Snapshot
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
 
 
 class EngineFailed(Message):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sgmon.model import Snapshot, Verdict
-
 if TYPE_CHECKING:
+    from sgmon.model import Snapshot
     from widgets.log_text import LogText
+
+
+OPENING = "looking for SGLang servers on this machine"
 
 
 class NoEngine:
@@ -16,8 +19,12 @@ class NoEngine:
 
     replay = None
 
-    def __init__(self) -> None:
-        self.snapshot = Snapshot(verdict=Verdict("waiting", "looking for SGLang servers on this machine"))
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """For pages that are opened this early; the first frame does without the model, which takes 40 ms."""
+        from sgmon.model import Snapshot, Verdict
+
+        return Snapshot(verdict=Verdict("waiting", OPENING))
 
     @property
     def log_text(self) -> LogText:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from sgmon.model import Snapshot
+from typing import TYPE_CHECKING
+
 from sgmon.text import clean
+
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
 
 #: our own keeping of things; the trouble of other probes stands in their panels
 _KEEPING = ("recording", "flight", "history")

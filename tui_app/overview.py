@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from sgmon.model import Snapshot
 from sgmon.units import age
+from tui_app.no_engine import OPENING
 from widgets.hints import KeyHints
 from widgets.panel import Panel
 from widgets.tabs import PanelTabs
@@ -20,11 +20,13 @@ from widgets.verdictbar import VerdictBar
 from widgets.waiting import WaitingPanel
 
 if TYPE_CHECKING:
+    from sgmon.model import Snapshot
     from tui_app.app import SgmonApp
     from widgets.gpu import GpuPanel
     from widgets.workers import WorkersPanel
 
 _ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
+_BEFORE = (("?", "help"), (":", "commands"), ("q", "quit"))
 _REPLAY = (
     ("space", "pause"),
     (".", "step"),
@@ -101,7 +103,9 @@ class Overview(Screen[None]):
         yield self.hints
 
     def on_mount(self) -> None:
-        self.receive(self.sgmon.latest)
+        if self.sgmon.heard is None:
+            self.verdict.set_opening(OPENING)
+            self.hints.set_hints((), _BEFORE)
 
     @property
     def worker_panel(self) -> WorkersPanel:
@@ -119,7 +123,8 @@ class Overview(Screen[None]):
         return bool(self.panels) or action in _ANY_TIME or not hasattr(type(self), f"action_{action}")
 
     def on_screen_resume(self) -> None:
-        self.receive(self.sgmon.latest)
+        if self.sgmon.heard is not None:
+            self.receive(self.sgmon.heard)
 
     # snapshots
 
@@ -151,7 +156,7 @@ class Overview(Screen[None]):
 
     def _show_hints(self, snapshot: Snapshot) -> None:
         if snapshot.server is None:
-            self.hints.set_hints((), (("?", "help"), (":", "commands"), ("q", "quit")))
+            self.hints.set_hints((), _BEFORE)
             return
         own = list(self.panels[self.active].HINTS)
         if len(snapshot.candidates) > 1:

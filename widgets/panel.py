@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 
-from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import age
 from widgets.line import Line, Span, crop, join_ends, width_of
 from widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
 
 View = TypeVar("View")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sgmon.model import Process
+if TYPE_CHECKING:
+    from sgmon.model import Process
 
 
 class Face(NamedTuple):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import age, gib
 from widgets.ages import ago, rough
 from widgets.line import Line, wrap
 from widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
 
 
 class WaitingView(NamedTuple):
@@ -25,11 +27,21 @@ class WaitingView(NamedTuple):
     remedy: str
 
 
+#: before the first snapshot
+_OPENING = WaitingView("", 0, None, "", "", "", "")
+
+
 class WaitingPanel(Panel[WaitingView], can_focus=False):
     """The whole body until a server is seen."""
 
     NUMBER = ""
     TITLE = "waiting for a server"
+
+    def update_view(self) -> None:
+        if self.snapshot is not None:
+            super().update_view()
+        elif self.size.width:
+            self.show_lines(self.compose_rows(_OPENING))
 
     def select(self, snapshot: Snapshot) -> WaitingView:
         return select(snapshot)

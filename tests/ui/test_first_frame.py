@@ -61,9 +61,18 @@ async def test_no_key_fails_while_there_is_no_server() -> None:
         assert app.is_running
 
 
-def test_the_first_frame_needs_no_engine_and_no_probe() -> None:
+def test_the_first_frame_needs_no_model_no_engine_and_no_probe() -> None:
     code = "import sys, tui_app.watch, tui_app.app; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(run.stdout.split())
-    late = {"sgmon.engine", "sgmon.store", "sgmon.stacks", "sgmon.log", "sgmon.probes", "widgets.logview", "httpx"}
+    late = {
+        "sgmon.model",
+        "sgmon.engine",
+        "sgmon.store",
+        "sgmon.stacks",
+        "sgmon.log",
+        "sgmon.probes",
+        "widgets.logview",
+        "httpx",
+    }
     assert not loaded & late
