@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.message import Message
-from textual.strip import Strip
 
-from sgmon.model import Snapshot
-from sgmon.text import clean
-from sgmon.units import duration, plural, rank_list, size
 from widgets import log_keys
-from widgets.line import Line, join_ends
-from widgets.log_facts import LogFacts, LogView
-from widgets.log_hunt import Hunt
-from widgets.log_paint import CLOCKS, RANK_STYLES, Brush, paint_row, rule
-from widgets.log_prompt import Prompt
-from widgets.log_reader import Reader
-from widgets.log_text import LineSearch, LogText
-from widgets.log_window import SUFFIX_CELLS, Window
-from widgets.log_words import HELD_BACK, no_log, write_state
-from widgets.panel import Panel
+from widgets.log_facts import LogView
+from widgets.log_paint import CLOCKS, RANK_STYLES
+from widgets.log_shown import LogShown
+from widgets.log_window import SUFFIX_CELLS
+from widgets.log_words import HELD_BACK
 
 __all__ = ["HELD_BACK", "LogPanel", "LogView"]
 
 
-class LogPanel(Panel[LogView]):
+class LogPanel(LogShown):
     """Follows at the end only; every move up stops that, and ``G`` resumes it."""
 
     NUMBER = "4"
@@ -54,157 +41,6 @@ class LogPanel(Panel[LogView]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = log_keys.BINDINGS
-
-    class Progress(Message):
-        """The filter has seen more of the log."""
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, LogPanel.Progress)
-
-    class Found(Message):
-        """A jump has its answer."""
-
-        def __init__(self, search: LineSearch, offset: int | None, what: str, forward: bool) -> None:
-            super().__init__()
-            self.search, self.offset, self.what, self.forward = search, offset, what, forward
-
-    def __init__(self, log_text: LogText, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
-        self.log_text = log_text
-        self.facts = LogFacts(log_text)
-        self.window = Window(log_text)
-        self.reader = Reader(self.window)
-        # Both are called in other threads; posting a message is all that may be done there.
-        self.hunt = Hunt(
-            log_text,
-            self.window,
-            lambda: self.post_message(self.Progress()),
-            lambda *answer: self.post_message(self.Found(*answer)),
-        )
-        self.prompt = Prompt()
-        self.brush = Brush()
-        self.words = ""  # the last thing to tell, until the next key
-        self._generation = -1
-        self._styles: dict[str, Style] = {}
-
-    # from the snapshot
-
-    def select(self, snapshot: Snapshot) -> LogView:
-        return self.facts.view(snapshot)
-
-    def state_of_rows(self) -> object:
-        prompt = (self.prompt.open, self.prompt.text)
-        return (self.reader.state, self.hunt.state, self.brush, self.window.expanded, prompt, self.words)
-
-    # painting
-
-    def heading(self, view: LogView) -> Line:
-        name = clean(view.path.rsplit("/", 1)[-1], 40)
-        return ((name, "dim"),) if name else ()
-
-    def corner(self, view: LogView) -> Line:
-        if self.reader.following:
-            return (*self.hunt.title(), (" follow ", "ok"))
-        return (*self.hunt.title(), (f" ▼ {self._new(view)} (G) ", "info"))
-
-    def _new(self, view: LogView) -> str:
-        size_then, lines_then = self.reader.left_at
-        if not view.exact or view.total < lines_then:
-            return f"{size(max(0, view.size - size_then))} new"
-        return f"{view.total - lines_then} new"
-
-    def compose_rows(self, view: LogView) -> list[Line]:
-        width, height = self.size.width, self.size.height
-        self._adapt(view, width)
-        has_status = height >= 6 or self.prompt.open
-        room = max(0, height - 1 - (1 if has_status else 0))
-        rows = list(self.paint(view, width, room))[:room]
-        rows += [()] * (room - len(rows))
-        if has_status:
-            rows.append(self.prompt.line() if self.prompt.open else self._status(view, width))
-        return [self.title_row(view), *rows]
-
-    def paint(self, view: LogView, width: int, height: int) -> Sequence[Line]:
-        if not view.size:
-            self.reader.shown = []
-            return no_log(view.kind, view.change, view.path, view.note)
-        live = self._live_silence(view)
-        shown = self.reader.fill(height - len(live) if self.reader.following else height)
-        if not shown:
-            words = "searching ..." if self.window.waiting else "no line passes (esc shows all)"
-            return [(("  ", ""), (words, "dim"))]
-        chosen = self.reader.index if self.has_focus else -1
-        lines = [paint_row(placed, self.brush, cursor=index == chosen) for index, placed in enumerate(shown)]
-        if live and len(lines) < height and self.reader.at_end:
-            lines += live
-        return lines
-
-    def _live_silence(self, view: LogView) -> list[Line]:
-        if not view.quiet_s or self.hunt.is_filtering:
-            return []
-        return [rule(f"{duration(view.quiet_s)} silence so far", self.brush.width, "warn")]
-
-    def _adapt(self, view: LogView, width: int) -> None:
-        """Take in a new file, new ranks, a new width."""
-        if view.generation != self._generation:
-            self._generation = view.generation
-            self.reader.restart()
-            self.window.expanded = frozenset()
-            self.hunt.apply()
-        else:
-            self.hunt.grow()
-        rank_width = 0
-        if view.expected:
-            rank_width = min(9, max(4, len(rank_list(view.expected)), *(len(rank) for rank in view.expected)))
-        self.brush = replace(
-            self.brush,
-            width=width,
-            expected=view.expected,
-            first_t=view.first_t,
-            rank_width=rank_width,
-            pattern=self.hunt.pattern,
-            milestones=view.milestones,
-        )
-        wrap_width = max(24, self.brush.room)
-        if wrap_width != self.window.expanded_width:
-            self.window.expanded_width = wrap_width
-            self.window.forget()
-        self.window.wrap_width = wrap_width if self.brush.wraps else 0
-
-    def _status(self, view: LogView, width: int) -> Line:
-        if self.words:
-            return ((f" {self.words}", "info"),)
-        least = "" if view.exact else "at least "
-        words = f"{least}{plural(view.total, 'line')}"
-        chosen = self.reader.chosen
-        if not self.reader.following and chosen is not None and chosen.row.line.number:
-            words = f"line {chosen.row.line.number} of {least}{view.total}"
-        rate = 0.0 if view.rate is None and view.last_byte_age_s else view.rate
-        right: Line = ()
-        for fact in write_state(view.size, rate, view.writer_offset, view.last_byte_age_s):
-            longer = (*right, ((" · " if right else "") + fact, "dim"))
-            if len(words) + 3 + sum(cell_len(text) for text, _ in longer) > width:
-                break
-            right = longer
-        return join_ends(((f" {words}", "dim"),), right, width)
-
-    def named_style(self, name: str) -> Style:
-        """Kept: a screenful of log in motion asks for a style a thousand times a second."""
-        style = self._styles.get(name)
-        if style is None:
-            style = self._styles[name] = super().named_style(name)
-        return style
-
-    def _make_strip(self, line: Line, width: int) -> Strip:
-        base = self._styles.get("")
-        if base is None:
-            base = self._styles[""] = self.rich_style
-        segments = [Segment(text, base + self.named_style(style) if style else base) for text, style in line if text]
-        return Strip(segments).adjust_cell_length(width, base)
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._styles.clear()
 
     # moving
 
@@ -316,7 +152,7 @@ class LogPanel(Panel[LogView]):
         self.hunt.look(what, offset, step > 0)
         self._tell(f"looking for the next {what} ..." if step > 0 else f"looking for the {what} before ...")
 
-    def on_log_panel_found(self, message: Found) -> None:
+    def on_log_panel_found(self, message: LogShown.Found) -> None:
         message.stop()
         if not self.hunt.accept(message.search):
             return
@@ -338,7 +174,7 @@ class LogPanel(Panel[LogView]):
         self.brush = replace(self.brush, x=end - room if end > room else 0)
         self.update_view()
 
-    def on_log_panel_progress(self, message: Progress) -> None:
+    def on_log_panel_progress(self, message: LogShown.Progress) -> None:
         message.stop()
         self.update_view()
 
@@ -413,7 +249,3 @@ class LogPanel(Panel[LogView]):
             self.app.copy_to_clipboard(chosen.row.line.text)
             number = chosen.row.line.number
             self._tell(f"copied line {number}" if number else "copied the line")
-
-    def _tell(self, words: str) -> None:
-        self.words = words
-        self.update_view()
