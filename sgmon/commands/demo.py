@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         for name, text in demo.SCENARIOS.items():
             print(f"{name:<{width}}  {text}")
         return 0
-    for signum in (signal.SIGTERM, signal.SIGHUP):
+    for signum in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):  # a shell ignores SIGINT for background jobs
         signal.signal(signum, _end)
     try:
         server = demo.start(args.scenario, tp=args.tp, version=args.version, speed=args.speed, port=args.port)
