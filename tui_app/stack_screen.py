@@ -11,6 +11,7 @@ from sgmon.model import Snapshot, StackClass, StackDump
 from sgmon.text import clean
 from sgmon.units import age, plural
 from tui_app.lines_screen import LinesScreen
+from tui_app.stack_history import since_before
 from widgets.line import Line
 from widgets.stack_lines import StackOptions, class_lines, dump_lines, newest_dumps, own_classes
 
@@ -30,7 +31,7 @@ class StackScreen(LinesScreen):
     )
     ALWAYS: ClassVar[tuple[tuple[str, str], ...]] = (("?", "help"), ("q", "back"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r,d,D,b", "repeat", "dump again", id="stacks.repeat"),
+        Binding("r,d,D,b", "repeat", "dump again, compared with the one before", id="stacks.repeat"),
         Binding("n", "native", "with C++ frames (stops each process while it is read)", id="stacks.native"),
         Binding("t", "threads", "other threads too, or the main one only", id="stacks.threads"),
     ]
@@ -104,6 +105,7 @@ class StackScreen(LinesScreen):
             )
             return [*rows, ((words, "dim"),)]
         newest = newest_dumps(dumps)
+        rows += since_before(snapshot, dumps)
         if self.is_one:
             for dump in newest:
                 rows += dump_lines(dump, snapshot.t, self.options)
