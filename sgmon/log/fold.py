@@ -164,7 +164,8 @@ class LogFold:
         log.gaps.take(text, lines, log.lines + 1)
         run, base = log.run, log.lines + 1
         at = 0
-        for index, rules, special in hot_lines(text, lines, run.serving and "server_args=" not in text):
+        ignores = None if run.wants_every_line else run.milestones.ignores
+        for index, rules, special in hot_lines(text, lines, run.serving and "server_args=" not in text, ignores):
             at = self._cold(lines, at, index, t)
             if run.wants(rules, special):
                 if index > 0 or not log.open_line:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import accumulate, compress
 
@@ -28,12 +28,14 @@ def shape_of(text: str) -> bytes:
     return text.encode("utf-8", "replace").translate(None, _DIGITS)
 
 
-def hot_lines(text: str, lines: list[str], serving: bool = False) -> Iterator[tuple[int, list[Rule], bool]]:
+def hot_lines(
+    text: str, lines: list[str], serving: bool = False, ignores: Callable[[Rule], bool] | None = None
+) -> Iterator[tuple[int, list[Rule], bool]]:
     """Of ``text`` (split in ``lines``) those with a literal: index, rules that it announces, whether it has a literal
-    that matters without a rule. serving: milestones are over."""
+    that matters without a rule. serving: milestones are over. None where ``ignores`` holds for all that is there."""
     shapes = shape_of(text).split(b"\n")
     keyed = _look(set(shapes), serving)
-    if not keyed:
+    if not keyed or (ignores is not None and _all_ignored(keyed, ignores)):
         return
     for index in compress(range(len(lines)), map(keyed.__contains__, shapes)):
         line = lines[index]
@@ -51,6 +53,10 @@ def announced(text: str) -> list[Rule]:
 def matches(text: str) -> list[tuple[Rule, re.Match[str]]]:
     """The rules that match ``text`` (one record)."""
     return [(rule, match) for rule in announced(text) if (match := rule.search(text))]
+
+
+def _all_ignored(keyed: dict[bytes, Keyed], ignores: Callable[[Rule], bool]) -> bool:
+    return all(rules and all(map(ignores, rules)) for found in keyed.values() for _, rules in found)
 
 
 def _merged(held: list[tuple[Rule, ...]]) -> list[Rule]:
