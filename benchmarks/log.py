@@ -11,7 +11,6 @@ system time of the program with all its threads. Numbers of a shared machine: re
 from __future__ import annotations
 
 import argparse
-import codecs
 import fcntl
 import os
 import pty
@@ -24,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 from pathlib import Path
 
@@ -257,57 +255,6 @@ def measure_inside(path: Path, mark: str) -> None:
         )
 
 
-def run_viewer(path: Path, hello: bool, folds: bool) -> None:
-    """The panel alone, fed as the engine does it: four times a second; with the fold beside it if wanted."""
-    from textual.app import App, ComposeResult
-    from textual.widgets import Static
-
-    from sgmon.log.fold import LogFold
-    from sgmon.log.index import LogIndex
-    from sgmon.model import LogReading, LogState, RankProgress, Snapshot
-    from widgets.logview import LogPanel
-
-    ranks = tuple(RankProgress(f"TP{n}", "", 1) for n in range(8))
-
-    class Viewer(App[None]):
-        def compose(self) -> ComposeResult:
-            self.index, self.began, self.fold = LogIndex(), time.monotonic(), LogFold()
-            yield Static("hello") if hello else LogPanel(self.index)
-
-        def on_mount(self) -> None:
-            if not hello:
-                self.look()
-                self.set_interval(0.25, self.look)
-                threading.Thread(target=self.read, daemon=True).start()
-
-        def read(self) -> None:
-            """As the probe's and the engine's threads do: every 0.2 s, folded whole, a state for each piece."""
-            decoder, at = codecs.getincrementaldecoder("utf-8")("replace"), 0
-            with path.open("rb") as log:
-                while folds:
-                    data = os.pread(log.fileno(), 256 << 10, at)
-                    at += len(data)
-                    if data:
-                        reading = LogReading(str(path), text=decoder.decode(data), size=at)
-                        self.fold.feed(reading, time.monotonic() - self.began)
-                        self.fold.state()
-                    if len(data) < 256 << 10:
-                        time.sleep(0.2)
-
-        def look(self) -> None:
-            status, t = path.stat(), time.monotonic() - self.began
-            self.index.follow(LogReading(str(path), f"{status.st_dev}:{status.st_ino}", size=status.st_size))
-            state = LogState(path=str(path), kind="file", last_byte_t=t, ranks=ranks)
-            self.query_one(LogPanel).receive(Snapshot(t=t, log=state))
-
-        def on_ready(self) -> None:
-            if not hello:
-                self.query_one(LogPanel).focus()
-                self.look()
-
-    Viewer().run()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?", type=Path)
@@ -322,6 +269,8 @@ def main() -> None:
     parser.add_argument("--tl", default="", help="path of toolong's tl")
     options = parser.parse_args()
     if options.viewer or options.hello:
+        from benchmarks.log_viewer import run_viewer
+
         run_viewer(options.file, options.hello, options.fold)
         return
     with tempfile.TemporaryDirectory(prefix="sgmon-bench-") as folder:
