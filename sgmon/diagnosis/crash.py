@@ -28,6 +28,10 @@ _SIGNALS = {
 }
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
+#: deaths this close were seen in one reading: which came first is not in /proc
+AT_ONCE_S = 0.5
+#: kinds by which SGLang's launcher names the rank that died
+_NAMES_THE_DEAD = frozenset({"killed_sigkill", "killed_sigterm", "rank_died"})
 #: kinds that follow from a process that is gone: who is gone says more
 _CONSEQUENCES = frozenset(
     {"killed_sigkill", "killed_sigterm", "rank_died", "child_failed", "peer_lost", "tcpstore_lost"}
@@ -134,6 +138,12 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
 
 def _first_dead(dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
     """The rank that the log names; but a rank that was killed goes before the one that complains of its absence."""
+    if error is not None and error.kind in _NAMES_THE_DEAD and error.rank:
+        # The launcher's own word of who died. Seen in one look with those that it then took with it.
+        at_once = [c for c in dead if (c.gone_t or 0.0) - (dead[0].gone_t or 0.0) <= AT_ONCE_S]
+        told = next((c for c in at_once if c.rank == error.rank and _violent(c)), None)
+        if told is not None:
+            return told
     complains = error is not None and error.kind in _CONSEQUENCES and _violent(dead[0])
     named = error.rank if error is not None and not complains else ""
     return next((c for c in dead if named and c.rank == named), dead[0])

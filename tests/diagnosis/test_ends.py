@@ -276,3 +276,19 @@ def test_a_signalled_launcher_is_the_first_cause_of_its_ranks_end() -> None:
     world.launcher.does(gone=True, state="X", exit_signal=15)
     world.run(2)
     assert world.verdict.headline == "the launcher was ended by SIGTERM in the weight load"
+
+
+def test_all_ranks_gone_in_one_look_and_the_launcher_named_the_first() -> None:
+    """A busy machine: the rank that was killed and those that the launcher then took with it are seen gone at once."""
+    world = World(2).to("weights")
+    world.run(5)
+    world.log(
+        "RuntimeError: Rank 1 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), a "
+        "common cause is the OS OOM killer. Run `dmesg -T | grep -i oom` to check."
+    )
+    for rank in [*world.ranks, world.launcher]:
+        rank.does(gone=True, state="X", exit_signal=9, exit_source="pidfd")
+    world.run(2)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.odd_ranks == ("TP1",), world.verdict.headline
+    assert world.verdict.headline.startswith("TP1")
