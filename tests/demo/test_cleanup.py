@@ -50,8 +50,11 @@ def test_starter_is_signalled(signum: signal.Signals) -> None:
     assert set(facts) == {"pid", "port", "log", "scenario", "gpus"}
     directory = Path(facts["log"]).parent
     assert directory.exists() and not session_is_empty(facts["pid"])
-    child.send_signal(signum)
-    child.wait(timeout=20)
+    try:
+        child.send_signal(signum)
+        child.wait(timeout=20)
+    finally:
+        child.kill()  # a failure here must not leave a server that other tests find
     eventually(lambda: session_is_empty(facts["pid"]) and not directory.exists(), 15)
 
 

@@ -1,6 +1,5 @@
 """Bad input gets one clear sentence, what to try, and the right exit code."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,9 +41,12 @@ def test_bad_input(argv: list[str], code: int, words: str, capsys: pytest.Captur
 
 
 def test_a_pid_that_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--pid", str(os.getpid())]) == 6
-    said = capsys.readouterr().err
-    assert str(os.getpid()) in said
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
+        assert main(["status", "--pid", str(stranger.pid)]) == 6
+        said = capsys.readouterr().err
+        assert stranger.stdin is not None
+        stranger.stdin.close()
+    assert str(stranger.pid) in said
     assert "SGLang" in said
 
 
