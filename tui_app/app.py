@@ -105,6 +105,9 @@ class SgmonApp(App[int]):
     def on_mount(self) -> None:
         self._running_loop = asyncio.get_running_loop()
         self.engine.subscribe(self._snapshot_from_engine)
+        if self.heard is not None:
+            # The engine runs already: what it published since __init__ looked at it had no subscriber.
+            self.post_message(SnapshotArrived(self.engine.snapshot))
         if self._make is not None:
             thread = threading.Thread(target=self._make_engine, args=(self._make,), name="make-engine", daemon=True)
             self.call_after_refresh(thread.start)

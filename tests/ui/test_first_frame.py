@@ -76,3 +76,12 @@ def test_the_first_frame_needs_no_model_no_engine_and_no_probe() -> None:
         "httpx",
     }
     assert not loaded & late
+
+
+async def test_what_an_engine_publishes_before_the_screen_listens_is_shown() -> None:
+    engine = fakes.FakeEngine(fakes.loading())
+    app = SgmonApp(engine, Settings())
+    engine.snapshot = fakes.stuck()  # published between __init__ and on_mount, then silence
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "STALLED" in text_of(app)
