@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -176,8 +175,3 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
     if watched.settings.gpu:
         probes.append(GpuProbe(watched))
     return probes
-
-
-def now() -> float:
-    """Wall clock, for commands that print it."""
-    return time.time()

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from sgmon.model import Snapshot, StackClass, StackDump
+from sgmon.model import Snapshot, StackDump
+from sgmon.stacks.merge import merge
 from sgmon.text import clean
 from sgmon.units import age, plural
 from tui_app.lines_screen import LinesScreen
 from tui_app.stack_history import since_before
 from widgets.line import Line
-from widgets.stack_lines import StackOptions, class_lines, dump_lines, newest_dumps, own_classes
+from widgets.stack_lines import StackOptions, class_lines, dump_lines, newest_dumps
 
 _NATIVE_COST = "native frames stop each process for 0.1 to 2 s while it is read: press n again to do it"
 
@@ -112,7 +113,7 @@ class StackScreen(LinesScreen):
             return rows
         good = [dump for dump in dumps if not dump.error]
         if good:
-            rows += class_lines(_classes(good), width)
+            rows += class_lines(merge(good), width)
         failed = [dump for dump in newest if dump.error]
         for dump in failed[:1] if len({d.error for d in failed}) == 1 else failed:
             rows += dump_lines(dump, snapshot.t, self.options)
@@ -142,12 +143,3 @@ class StackScreen(LinesScreen):
     def action_threads(self) -> None:
         self.options = self.options._replace(threads=not self.options.threads)
         self.receive(self.sgmon.latest)
-
-
-def _classes(dumps: Sequence[StackDump]) -> Sequence[StackClass]:
-    """Merged over all samples where the merger is there, else by the newest dump of each."""
-    try:
-        from sgmon.stacks.merge import merge
-    except ImportError:
-        return own_classes(dumps)
-    return merge(tuple(dumps))
