@@ -88,8 +88,8 @@ def best(work: Callable[[], object], rounds: int = 5) -> float:
 
 def measure() -> dict[str, float]:
     """Microseconds a line, a state and a description."""
-    from sgmon.log.fold import LogFold
-    from sgmon.log.lines import describe
+    from sgmon.analyse.log.fold import LogFold
+    from sgmon.analyse.log.lines import describe
     from sgmon.model import LogReading
 
     found: dict[str, float] = {}

@@ -9,9 +9,9 @@ import sys
 import threading
 from collections.abc import Callable
 
-from sgmon.probes.base import Probe, Watched
+from sgmon.collect.probes.base import Probe, Watched
+from sgmon.collect.source import LiveSource, live_probes
 from sgmon.settings import Settings
-from sgmon.source import LiveSource, live_probes
 
 
 def hanging_probes(answers: int) -> Callable[[Watched, LiveSource], list[Probe]]:

@@ -212,7 +212,7 @@ def compare_follow(path: Path, mark: str, tl: str, rates: list[int], seconds: fl
 
 def measure_inside(path: Path, mark: str) -> None:
     """The parts alone, without Python's and Textual's start."""
-    from sgmon.log.index import LogIndex
+    from sgmon.analyse.log.index import LogIndex
     from sgmon.model import LogReading
     from widgets.log_filter import parse
     from widgets.log_window import Window

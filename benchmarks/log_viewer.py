@@ -14,8 +14,8 @@ def run_viewer(path: Path, hello: bool, folds: bool) -> None:
     from textual.app import App, ComposeResult
     from textual.widgets import Static
 
-    from sgmon.log.fold import LogFold
-    from sgmon.log.index import LogIndex
+    from sgmon.analyse.log.fold import LogFold
+    from sgmon.analyse.log.index import LogIndex
     from sgmon.model import LogReading, LogState, RankProgress, Snapshot
     from widgets.logview import LogPanel
 

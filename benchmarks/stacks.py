@@ -20,13 +20,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from sgmon.analyse.stacks.causes import Facts, match
+from sgmon.analyse.stacks.merge import merge
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.pyspy import StackProbe
+from sgmon.collect.probes.pyspy_dump import find_pyspy
 from sgmon.model import Process, StackDump
-from sgmon.probes.base import Clock, Watched
-from sgmon.probes.pyspy import StackProbe
-from sgmon.probes.pyspy_dump import find_pyspy
 from sgmon.settings import Settings
-from sgmon.stacks.causes import Facts, match
-from sgmon.stacks.merge import merge
 
 RANK = """
 import sys, threading

@@ -21,11 +21,11 @@ os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from sgmon.log.index import LogIndex  # noqa: E402
+from sgmon.analyse.log.index import LogIndex  # noqa: E402
+from sgmon.analyse.store import Store  # noqa: E402
 from sgmon.model import Event, LogReading, Snapshot  # noqa: E402
-from sgmon.record import read  # noqa: E402
+from sgmon.recording.codec import read  # noqa: E402
 from sgmon.settings import Settings  # noqa: E402
-from sgmon.store import Store  # noqa: E402
 from tui_app.app import SgmonApp  # noqa: E402
 
 RECORDINGS = HERE.parent / "tests" / "recordings"

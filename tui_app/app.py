@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class EngineLike(Protocol):
-    """What the screen needs of ``sgmon.engine.Engine``."""
+    """What the screen needs of ``sgmon.watch.engine.Engine``."""
 
     snapshot: Snapshot
     log_text: LogText

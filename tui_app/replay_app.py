@@ -11,7 +11,7 @@ from sgmon.settings import Settings
 from tui_app.app import SgmonApp
 
 if TYPE_CHECKING:
-    from sgmon.engine import Engine
+    from sgmon.watch.engine import Engine
 
 SEEK_S = 10.0
 _OURS = frozenset({"play", "step", "speed", "seek", "change"})

@@ -14,7 +14,7 @@ from tui_app.lines_screen import LinesScreen
 from widgets.line import Line
 
 if TYPE_CHECKING:
-    from sgmon.bundle import Bundle
+    from sgmon.export.bundle import Bundle
 
 
 class ReportScreen(LinesScreen):

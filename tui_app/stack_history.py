@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sgmon.analyse.stacks.compare import Comparison, compare
 from sgmon.model import Snapshot, StackDump
-from sgmon.stacks.compare import Comparison, compare
 from sgmon.text import clean
 from sgmon.units import rank_list
 from widgets.line import Line

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from sgmon.analyse.stacks.merge import merge
 from sgmon.model import Snapshot, StackDump
-from sgmon.stacks.merge import merge
 from sgmon.text import clean
 from sgmon.units import age, plural
 from tui_app.lines_screen import LinesScreen

@@ -24,7 +24,7 @@ def watch_live(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     if settings.pid is not None:
-        from sgmon.target import TargetError, find
+        from sgmon.discovery import TargetError, find
 
         try:
             find(Path(settings.proc_root), settings)
@@ -67,8 +67,8 @@ def watch_run(args: argparse.Namespace) -> int:
 
 def watch_replay(args: argparse.Namespace) -> int:
     from sgmon.commands.watching import seconds
-    from sgmon.record import RecordingError
-    from sgmon.replay import ReplaySource
+    from sgmon.recording.codec import RecordingError
+    from sgmon.recording.replay import ReplaySource
 
     try:
         at_s = seconds("--at", args.at)
@@ -84,7 +84,7 @@ def watch_replay(args: argparse.Namespace) -> int:
     settings = _with_screen(Settings(), args)
 
     def make_app() -> SgmonApp:
-        from sgmon.engine import Engine
+        from sgmon.watch.engine import Engine
         from tui_app.replay_app import ReplayApp
 
         engine = Engine(source)
@@ -96,8 +96,8 @@ def watch_replay(args: argparse.Namespace) -> int:
 
 def _live(settings: Settings, started: Started | None = None) -> int:
     def make_engine(say: Callable[[str], None]) -> EngineLike:
+        from sgmon.collect.source import LiveSource
         from sgmon.commands.live import live_engine
-        from sgmon.source import LiveSource
 
         source = LiveSource(settings)
         if started is not None:

@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sgmon.gpu_story import GpuStory, stories
+from sgmon.analyse.gpu.summary import GpuStory, stories
 from sgmon.model import Gpu, GpuSlice, Snapshot
 from sgmon.text import clean
 from widgets.gpu_history import history

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sgmon.gpu_story import Stage
+from sgmon.analyse.gpu.summary import Stage
 from sgmon.units import age
 from widgets.line import Line, cell
 from widgets.meters import by_slot, strip

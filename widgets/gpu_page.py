@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sgmon.gpu_story import GpuStory, stories
-from sgmon.gpu_xids import xid_words
+from sgmon.analyse.gpu.summary import GpuStory, stories
+from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu, Snapshot
 from sgmon.text import clean
 from sgmon.units import gib, percent, rate, size

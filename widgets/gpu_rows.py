@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sgmon.gpu_story import GpuStory
+from sgmon.analyse.gpu.summary import GpuStory
 from sgmon.model import Gpu
 from sgmon.text import clean
 from sgmon.units import gib, percent, rank_list

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sgmon.gpu_holders import Holding, in_the_way
-from sgmon.gpu_story import GpuStory
-from sgmon.gpu_xids import xid_words
+from sgmon.analyse.gpu.holders import Holding, in_the_way
+from sgmon.analyse.gpu.summary import GpuStory
+from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu
 from sgmon.text import clean
 from sgmon.units import age, gib, plural, rank_list, rate, size

@@ -1,4 +1,4 @@
-"""What the log panel needs of the text behind it. ``sgmon.log.index.LogIndex`` is one; tests bring their own."""
+"""What the log panel needs of the text behind it: ``sgmon.analyse.log.index.LogIndex``, or a double in tests."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sgmon import watched
+from sgmon.analyse import watched_dir
 from sgmon.model import PortReading, Snapshot
 from sgmon.text import clean
 from sgmon.units import age, duration
@@ -76,7 +76,7 @@ def files(snapshot: Snapshot) -> tuple[str, ...]:
     for folder in snapshot.watch_dirs.dirs:
         newest = folder.newest_epoch
         now = epoch if newest is None else newest + rough(epoch - newest)
-        found.append(f"{clean(folder.path, 40)}: {watched.words(folder, now)}")
+        found.append(f"{clean(folder.path, 40)}: {watched_dir.words(folder, now)}")
     return tuple(found)
 
 

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from sgmon import outcome, report, units
+from sgmon import units
 from sgmon.commands.bundling import BundleError, make, write
-from sgmon.engine import Engine
+from sgmon.export import text_report
+from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
 from sgmon.text import clean, mask
+from sgmon.watch.engine import Engine
 
 HOOK_S = 120.0
 _OUTPUT = 20_000
@@ -92,12 +94,12 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
     yield from (f"- {mask(clean(fact.text, 300))}" for fact in verdict.evidence)
     if server is None:
         return
-    run = outcome.run_of(snapshot, outcome.outcome_of(snapshot))
-    phases = outcome.phases_of(run)
+    run = from_snapshot.run_of(snapshot, from_snapshot.outcome_of(snapshot))
+    phases = from_snapshot.phases_of(run)
     if phases:
         yield from ("", "| phase | took | usually |", "|---|---|---|")
         usual = {} if snapshot.baseline is None else {one.phase: one.median_s for one in snapshot.baseline.phases}
         for phase, took_s in phases:
             yield f"| {phase} | {units.duration(took_s)} | {units.duration(usual.get(phase)).replace('?', '')} |"
     yield ""
-    yield f"`{' '.join(report.masked_argv(server.argv))}`, {run.lines} lines of log"
+    yield f"`{' '.join(text_report.masked_argv(server.argv))}`, {run.lines} lines of log"

@@ -7,10 +7,10 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
-from sgmon.bundle import Bundle, collect, pack
-from sgmon.engine import Engine
+from sgmon.export.bundle import Bundle, collect, pack
 from sgmon.model import Snapshot
-from sgmon.state import state_dir
+from sgmon.paths import state_dir
+from sgmon.watch.engine import Engine
 
 #: files of the server may lie on a mount that hangs
 DEADLINE_S = 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sgmon.stacks.causes import Cause, own_book, with_user_book
-from sgmon.stacks.tables import TableError
+from sgmon.analyse.stacks.causes import Cause, own_book, with_user_book
+from sgmon.analyse.stacks.tables import TableError
 
 MAX_BYTES = 1 << 20
 

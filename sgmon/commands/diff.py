@@ -9,13 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from sgmon import outcome, record, rundiff, units
+from sgmon import units
 from sgmon.commands import FAILED, READY, USAGE
 from sgmon.commands import log as log_command
-from sgmon.engine import Engine
-from sgmon.finished import Passed, Run
-from sgmon.history import History, HistoryError
-from sgmon.replay import ReplaySource
+from sgmon.history import compare, from_snapshot
+from sgmon.history.database import History, HistoryError
+from sgmon.history.run import Passed, Run
+from sgmon.recording import codec
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
 
 HELP = "compare two starts"
 
@@ -40,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     except _SideError as err:
         print(f"sgmon diff: {err}", file=sys.stderr)
         return USAGE
-    found = rundiff.diff(a, b, outcome.phases_of(a), outcome.phases_of(b))
+    found = compare.diff(a, b, from_snapshot.phases_of(a), from_snapshot.phases_of(b))
     if args.json:
         body = {"schema": 1, "a": _head(a, args.a), "b": _head(b, args.b), **dataclasses.asdict(found)}
         sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
@@ -59,18 +61,18 @@ def side(word: str) -> Run:
         return found
     if path.is_file():
         try:
-            record.read_header(path)
-        except record.RecordingError:
+            codec.read_header(path)
+        except codec.RecordingError:
             pass
         else:
             return _of_recording(path)
     try:
-        return outcome.run_of_log(log_command.read(word), word)
+        return from_snapshot.run_of_log(log_command.read(word), word)
     except log_command.UnreadableError as err:
         raise _SideError(str(err)) from err
 
 
-def as_lines(found: rundiff.RunDiff, a: Run, b: Run, name_a: str, name_b: str) -> list[str]:
+def as_lines(found: compare.RunDiff, a: Run, b: Run, name_a: str, name_b: str) -> list[str]:
     lines = [f"A  {name_a}: {_words(a)}", f"B  {name_b}: {_words(b)}", ""]
     first = found.first_divergence
     if first is None:
@@ -102,7 +104,7 @@ def _of_recording(path: Path) -> Run:
     snapshot = engine.snapshot
     if snapshot.server is None:
         raise _SideError(f"{path} has seen no server")
-    return outcome.run_of(snapshot, outcome.outcome_of(snapshot) or "unfinished")
+    return from_snapshot.run_of(snapshot, from_snapshot.outcome_of(snapshot) or "unfinished")
 
 
 def _words(one: Run) -> str:

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from sgmon.collect.gpu.probe import GpuProbe
+from sgmon.collect.probes.base import Clock, ProbeError, Watched
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
-from sgmon.probes.base import Clock, ProbeError, Watched
-from sgmon.probes.gpu import GpuProbe
 from sgmon.settings import Settings
-from sgmon.target import TargetError, find
 from sgmon.text import clean, mask
 
 HELP = "what sgmon can see here, and how to see more"

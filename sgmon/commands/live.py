@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sgmon.collect.source import LiveSource
 from sgmon.commands.cause_book import read_book
-from sgmon.engine import PUBLISH_S, Engine
 from sgmon.settings import Settings
-from sgmon.source import LiveSource
+from sgmon.watch.engine import PUBLISH_S, Engine
 
 if TYPE_CHECKING:
-    from sgmon.keeper import Keeper
-    from sgmon.recorder import Recorder
+    from sgmon.recording.writer import Recorder
+    from sgmon.watch.persistence import Keeper
 
 
 def live_engine(
@@ -49,7 +49,7 @@ def _say(words: str) -> None:
 
 
 def _keeper(epoch: float, flight_only: bool) -> Keeper:
-    from sgmon.history import History  # SQLite and the rest of it: 20 ms that a single look does not need
-    from sgmon.keeper import Keeper
+    from sgmon.history.database import History  # SQLite and the rest of it: 20 ms that a single look does not need
+    from sgmon.watch.persistence import Keeper
 
     return Keeper(epoch, None if flight_only else History())

@@ -13,10 +13,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 
+from sgmon.analyse.log.compare import compare
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.summary import as_json, comparison_json, comparison_text, exit_code, text
 from sgmon.commands import USAGE
-from sgmon.log.compare import compare
-from sgmon.log.fold import LogFold
-from sgmon.log.summary import as_json, comparison_json, comparison_text, exit_code, text
 from sgmon.model.log import LogReading, LogState
 
 HELP = "read a log after the fact"

@@ -10,11 +10,11 @@ from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.bundling import BundleError, make, write
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
-from sgmon.engine import Engine
+from sgmon.discovery import TargetError
 from sgmon.model import Snapshot
-from sgmon.record import RecordingError
-from sgmon.replay import ReplaySource
-from sgmon.target import TargetError
+from sgmon.recording.codec import RecordingError
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
 
 HELP = "the evidence bundle, redacted, for a bug report"
 #: stacks of eight ranks, three samples a second apart
@@ -97,7 +97,7 @@ def _of_recording(path: str) -> Engine:
 
 def _newest_flight() -> str:
     """What to try when the server is gone."""
-    from sgmon.flight import SUFFIX, flights_dir
+    from sgmon.recording.ring_buffer import SUFFIX, flights_dir
 
     try:
         flights = sorted(flights_dir().glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime)

@@ -16,12 +16,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
 from sgmon.commands.live import live_engine
 from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
 from sgmon.commands.watching import UsageError, add_watch_dir, say_usage, seconds, watch_dirs
 from sgmon.settings import Settings
-from sgmon.source import LiveSource
 
 HELP = "start a server and watch it from second 0"
 #: a server that is going down takes its time: its children are killed first

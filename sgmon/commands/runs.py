@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from sgmon import outcome, units
+from sgmon import units
 from sgmon.commands import FAILED, READY, USAGE
-from sgmon.finished import Run
-from sgmon.history import History, HistoryError
+from sgmon.history import from_snapshot
+from sgmon.history.database import History, HistoryError
+from sgmon.history.run import Run
 
 HELP = "finished starts on this machine"
 
@@ -89,11 +90,11 @@ def full(one: Run) -> list[str]:
     ]
     if one.gaps:
         lines.append("silence  " + ", ".join(f"{units.duration(s)} after line {line}" for s, line in one.gaps))
-    for what, ours, theirs in outcome.compared_with_own(one):
+    for what, ours, theirs in from_snapshot.compared_with_own(one):
         lines.append(
             f"check    {what}: {units.duration(ours)} as seen, {units.duration(theirs)} by the server itself"
         )
-    lines += ["", "phases"] + [f"  {phase:16} {units.duration(s):>8}" for phase, s in outcome.phases_of(one)]
+    lines += ["", "phases"] + [f"  {phase:16} {units.duration(s):>8}" for phase, s in from_snapshot.phases_of(one)]
     lines += ["", "milestones (after, line)"]
     lines += [f"  {units.duration(m.at_s):>8}  {m.line:>5}  {m.name} {m.rank}".rstrip() for m in one.milestones]
     lines += ["", "settings"] + [f"  {name}={value}" for name, value in one.env]
@@ -104,4 +105,4 @@ def full(one: Run) -> list[str]:
 def _object(one: Run) -> dict[str, Any]:
     body = dataclasses.asdict(one)
     key = body.pop("key")
-    return {"id": body.pop("id"), **key, **body, "phases": outcome.phases_of(one)}
+    return {"id": body.pop("id"), **key, **body, "phases": from_snapshot.phases_of(one)}

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import msgspec
 
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.stacks.causes import Facts, match
+from sgmon.analyse.stacks.ras import belongs
+from sgmon.analyse.stacks.summary import Summary, summarize, summary_lines
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.logtail import LogProbe
+from sgmon.collect.probes.procs import ProcsProbe
+from sgmon.collect.probes.pyspy import StackProbe
+from sgmon.collect.probes.ras import RasProbe
 from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.cause_book import read_book
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
-from sgmon.log.fold import LogFold
+from sgmon.discovery import TargetError, find
 from sgmon.model import LogReading, LogState, Process, RasReading, StackDump
-from sgmon.probes.base import Clock, Watched
-from sgmon.probes.logtail import LogProbe
-from sgmon.probes.procs import ProcsProbe
-from sgmon.probes.pyspy import StackProbe
-from sgmon.probes.ras import RasProbe
-from sgmon.stacks.causes import Facts, match
-from sgmon.stacks.ras import belongs
-from sgmon.stacks.summary import Summary, summarize, summary_lines
-from sgmon.target import TargetError, find
 
 HELP = "all ranks' stacks, merged"
 NATIVE_COST = (

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import msgspec
 
-from sgmon import report
+from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.commands import exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
-from sgmon.diagnosis.verdict import diagnose
-from sgmon.engine import Engine
+from sgmon.discovery import TargetError, find
+from sgmon.export import text_report
 from sgmon.model import Event, Snapshot
-from sgmon.target import TargetError, find
+from sgmon.watch.engine import Engine
 
 HELP = "one look, one verdict, exit"
 
@@ -41,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
     engine = live_engine(settings, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu)
     if args.json:
-        sys.stdout.buffer.write(msgspec.json.encode(report.as_json(snapshot)) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(text_report.as_json(snapshot)) + b"\n")
     else:
-        print("\n".join(report.as_text(snapshot)))
+        print("\n".join(text_report.as_text(snapshot)))
     return exit_code(snapshot.verdict.state)
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from sgmon import report
 from sgmon.commands import NO_SERVER, NOT_READY, READY, exit_code
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.status import say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
-from sgmon.engine import Engine
+from sgmon.discovery import TargetError, find
+from sgmon.export import text_report
 from sgmon.model import Snapshot
-from sgmon.target import TargetError, find
+from sgmon.watch.engine import Engine
 
 HELP = "block until ready, crashed or stalled (for scripts)"
 LINE_S = 10.0
@@ -130,7 +130,7 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
         turned = state != said_state and state in _TURNS
         if not quiet and (snapshot.t - said_t >= LINE_S or turned):
             said_t, said_state = snapshot.t, state
-            speaker.say(report.progress_line(snapshot))
+            speaker.say(text_report.progress_line(snapshot))
         if over:
             engine.source.stop()
 
@@ -158,6 +158,6 @@ def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: S
         speaker.say(f"flight saved: {path} (sgmon replay shows it)")
     speaker.close()
     if at_end.as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(report.as_json(last)) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(text_report.as_json(last)) + b"\n")
     else:
-        print("\n".join(report.as_text(last)))
+        print("\n".join(text_report.as_text(last)))

@@ -102,7 +102,7 @@ def _has_capability(number: int) -> bool:
 
 
 def _pyspy() -> Check:
-    from sgmon.probes.pyspy_dump import find_pyspy
+    from sgmon.collect.probes.pyspy_dump import find_pyspy
 
     path = find_pyspy()
     if path is None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sgmon import units
-from sgmon.diagnosis.holders import words
+from sgmon.analyse.diagnosis.holders import words
+from sgmon.analyse.gpu.holders import holdings
 from sgmon.doctor.check import Check, read
-from sgmon.gpu_holders import holdings
 from sgmon.model import Gpu, GpuReading
 
 GROUP = "before a start"
@@ -47,7 +47,7 @@ def starting(root: str, port: int, gpu: GpuReading | None) -> list[Check]:
 
 
 def _port(root: str, port: int) -> Check:
-    from sgmon.probes.listeners import Listeners
+    from sgmon.collect.probes.listeners import Listeners
 
     try:
         found = Listeners(root).find(None, frozenset(), port, 0.0)

@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from sgmon.discovery import args as arguments
+from sgmon.discovery import titles
+from sgmon.discovery.server_args import from_mapping
 from sgmon.model import (
     BlockedCall,
     Compiler,
@@ -34,10 +37,7 @@ from sgmon.model import (
     ServerReading,
     Shards,
 )
-from sgmon.recorder import Recorder
-from sgmon.server_args import from_mapping
-from sgmon.target import args as arguments
-from sgmon.target import titles
+from sgmon.recording.writer import Recorder
 
 #: where the servers lived is nobody's business
 NEUTRAL = re.compile(r"/opt/(?:sglang)\b")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot, Verdict
-from sgmon.record import read
-from sgmon.store import Store
+from sgmon.recording.codec import read
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 TICK_S = 0.5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sgmon.diagnosis.activity import ActivityTracker
+from sgmon.analyse.activity.tracker import ActivityTracker
+from sgmon.analyse.store import Store
 from sgmon.model import ActivityClock
-from sgmon.record import read
-from sgmon.store import Store
+from sgmon.recording.codec import read
 from tests.diagnosis.replay import RECORDINGS
 from tests.diagnosis.world import MB, World
 

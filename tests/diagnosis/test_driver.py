@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sgmon.diagnosis.verdict import diagnose
+from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.model import Gpu, GpuReading, Snapshot
 from tests.diagnosis.world import World
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sgmon.diagnosis.verdict import diagnose
-from sgmon.gpu_holders import holdings, unaccounted_bytes
+from sgmon.analyse.diagnosis.verdict import diagnose
+from sgmon.analyse.gpu.holders import holdings, unaccounted_bytes
 from sgmon.model import Candidate, Gpu, GpuProcess, GpuReading, Missing, Process, ProcsReading, Server, Snapshot
 
 GIB = 1024**3

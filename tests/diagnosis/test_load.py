@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.diagnosis.load import Load, load_of
-from sgmon.diagnosis.scene import scene_of
+from sgmon.analyse.diagnosis.context import scene_of
+from sgmon.analyse.diagnosis.load import Load, load_of
 from tests.diagnosis.world import MB, World
 
 

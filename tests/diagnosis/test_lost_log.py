@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sgmon.evidence import APART_S, Evidence
 from sgmon.model import Snapshot, Verdict
+from sgmon.watch.auto_stacks import APART_S, Evidence
 from tests.diagnosis.world import World
 
 PROFILE = (

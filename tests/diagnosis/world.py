@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sgmon.analyse.store import Store
 from sgmon.model import (
     Compiler,
     Event,
@@ -28,7 +29,6 @@ from sgmon.model import (
     Thread,
     Verdict,
 )
-from sgmon.store import Store
 
 MB = 1_000_000
 __all__ = ["MB", "Compiler", "FdTarget", "Rank", "Shards", "TcpPeer", "World"]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sgmon.log.fold import LogFold
+from sgmon.analyse.log.fold import LogFold
 from sgmon.model import LogReading, LogState
 
 CASES = Path(__file__).parent.parent / "cases"

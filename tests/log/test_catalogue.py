@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.log.catalogue import GRADES, Rule, names, rules, silent_by_design, version_key
-from sgmon.log.lines import describe
-from sgmon.log.shapes import announced, hot_lines, matches
+from sgmon.analyse.log.catalogue import GRADES, Rule, names, rules, silent_by_design, version_key
+from sgmon.analyse.log.lines import describe
+from sgmon.analyse.log.shapes import announced, hot_lines, matches
 
 MILESTONES = [rule for rule in rules() if rule.group == "milestone"]
 ERRORS = [rule for rule in rules() if rule.group == "error"]

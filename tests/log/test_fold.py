@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.log.fold import LogFold
+from sgmon.analyse.log.fold import LogFold
 from sgmon.model import LogReading, LogState
 from tests.log.loading import case_names, case_text, fold, recording
 

@@ -11,9 +11,9 @@ import random
 
 import pytest
 
-from sgmon.log.fold import LogFold
-from sgmon.log.lines import describe
-from sgmon.log.summary import as_json, text
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.lines import describe
+from sgmon.analyse.log.summary import as_json, text
 from sgmon.model import LogReading
 from tests.log.loading import RECORDINGS, case_names, case_text, recording
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.log.lines import describe
-from sgmon.log.prefix import canonical_rank, origin
+from sgmon.analyse.log.lines import describe
+from sgmon.analyse.log.prefix import canonical_rank, origin
 
 DATED = [
     ("[2026-01-29 13:12:36] hello", "", "hello"),

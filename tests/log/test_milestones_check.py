@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.log.catalogue import rules
-from sgmon.milestones import check, main
+from sgmon.analyse.log.catalogue import rules
+from tools.check_milestones import check, main
 
 #: Versions around the renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14.
 VERSIONS = ("0.4.6.post5", "0.5.2", "0.5.9", "0.5.16")

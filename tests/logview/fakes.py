@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timezone
 from pathlib import Path
 
-from sgmon.log.index import LogIndex
+from sgmon.analyse.log.index import LogIndex
 from sgmon.model import LogLine, LogReading, LogState, RankProgress, Snapshot
 from sgmon.text import clean
 

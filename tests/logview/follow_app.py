@@ -8,7 +8,7 @@ from pathlib import Path
 
 from textual.app import App, ComposeResult
 
-from sgmon.log.index import LogIndex
+from sgmon.analyse.log.index import LogIndex
 from tests.logview.fakes import describe, reading, snapshot
 from widgets.logview import LogPanel
 

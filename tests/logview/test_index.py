@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sgmon.log import blocks
-from sgmon.log.blocks import BLOCK, NewlineCounts, pieces, raw_lines
-from sgmon.log.index import LogIndex
-from sgmon.log.textfile import RegularFile, Spool
+from sgmon.analyse.log import blocks
+from sgmon.analyse.log.blocks import BLOCK, NewlineCounts, pieces, raw_lines
+from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.log.textfile import RegularFile, Spool
 from sgmon.model import LogReading
 from tests.logview.fakes import describe, index_of, reading, settle
 

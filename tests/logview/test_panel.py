@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from sgmon.log.index import LogIndex
+from sgmon.analyse.log.index import LogIndex
 from sgmon.model import LogReading
 from tests.logview.fakes import dated, describe, index_of, reading, settle, snapshot
 from widgets.logview import HELD_BACK, LogPanel

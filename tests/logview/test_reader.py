@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.log.index import LogIndex
+from sgmon.analyse.log.index import LogIndex
 from tests.logview.fakes import dated, index_of, reading, settle
 from widgets.log_reader import Reader
 from widgets.log_rows import Folding

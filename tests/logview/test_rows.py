@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.log.blocks import pieces
+from sgmon.analyse.log.blocks import pieces
 from tests.logview.fakes import dated, describe
 from widgets.line import plain, width_of
 from widgets.log_paint import Brush, paint_row, suffix
@@ -158,7 +158,7 @@ TRACEBACK = (
 
 
 def of_sglang(text: str, folding: Folding | None = None) -> list[Row]:
-    from sgmon.log.lines import describe as real
+    from sgmon.analyse.log.lines import describe as real
 
     entries, offset = [], 0
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.log.blocks import pieces
-from sgmon.log.index import LogIndex
-from sgmon.log.search import kind_hint
+from sgmon.analyse.log.blocks import pieces
+from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.log.search import kind_hint
 from tests.logview.fakes import dated, describe, index_of, reading
 from widgets.log_filter import LogFilter, _needed, parse
 from widgets.log_rows import is_error
@@ -96,7 +96,7 @@ def test_a_hint_lets_every_match_through(pattern: str, text: str) -> None:
 )
 @settings(max_examples=500, deadline=None)
 def test_what_a_hint_says_of_a_line_holds_for_each_of_its_pieces(typed: str, text: str) -> None:
-    from sgmon.log.lines import describe as of_sglang
+    from sgmon.analyse.log.lines import describe as of_sglang
 
     found = parse(typed)
     if any(found.hits(of_sglang(1, piece)) for piece in pieces(text)):
@@ -110,7 +110,7 @@ def test_an_expression_gets_no_long_text() -> None:
 
 
 def test_kind_hints_let_errors_through() -> None:
-    from sgmon.log.lines import describe as of_sglang
+    from sgmon.analyse.log.lines import describe as of_sglang
 
     hint = kind_hint("error")
     assert hint is not None

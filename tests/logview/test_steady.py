@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.log.lines import describe
-from sgmon.log.steady import SteadyLines
+from sgmon.analyse.log.lines import describe
+from sgmon.analyse.log.steady import SteadyLines
 
 quick = SteadyLines(describe)
 number = st.integers(0, 99_999)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
-from sgmon.bundle import MOST_BYTES, Bundle, Materials, pack
-from sgmon.bundle.page import MOST_CHARS
-from sgmon.bundle.redact import Redactor
-from sgmon.flight import FlightRing
+from sgmon.analyse.store import Store
+from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, pack
+from sgmon.export.bundle.page import MOST_CHARS
+from sgmon.export.bundle.redact import Redactor
 from sgmon.model import Event, Evidence, Frame, LogReading, Server, StackDump, Thread
-from sgmon.store import Store
+from sgmon.recording import codec
+from sgmon.recording.ring_buffer import FlightRing
 from tests.memory import watches
 
 #: secret -> a line that holds it, in the ways in which programs print them
@@ -101,7 +101,7 @@ def _files(bundle: Bundle) -> dict[str, bytes]:
 
 def _all_text(bundle: Bundle) -> str:
     files = _files(bundle)
-    events = record.events_of(files.pop("recording.jsonl.gz"))
+    events = codec.events_of(files.pop("recording.jsonl.gz"))
     texts = [content.decode() for content in files.values()] + [repr(event) for event in events]
     return "\n".join(texts)
 
@@ -141,11 +141,11 @@ def test_what_was_masked_is_listed(bundle: Bundle) -> None:
 def test_the_recording_inside_replays_to_the_same_verdict(bundle: Bundle, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl.gz"
     path.write_bytes(_files(bundle)["recording.jsonl.gz"])
-    header, events = record.read(path)
+    header, events = codec.read(path)
     masked, plain = Store(header.epoch), Store(header.epoch)
     for event in events:
         masked.step(event)
-    for event in record.events_of(_recording(_log())):
+    for event in codec.events_of(_recording(_log())):
         plain.step(event)
     ends = [store.step(Event(99.0, "tick")) for store in (masked, plain)]
     ours, theirs = (end.verdict for end in ends)
@@ -184,7 +184,7 @@ def test_it_never_gets_larger_than_it_may(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert MOST_BYTES == 5_000_000
     most = 1_000_000
-    monkeypatch.setattr("sgmon.bundle.archive.MOST_BYTES", most)
+    monkeypatch.setattr("sgmon.export.bundle.archive.MOST_BYTES", most)
     noise = random.Random(1)
     lines = "\n".join(f"[TP0] {noise.getrandbits(400):x}" for _ in range(20_000))
     ring = FlightRing(0.0, 60_000_000)

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from sgmon import demo
+from sgmon.analyse.store import Store
 from sgmon.commands import after
 from sgmon.commands.wait import AtEnd, Waiting, wait_for
-from sgmon.history import History
+from sgmon.history.database import History
+from sgmon.history.from_snapshot import run_of
 from sgmon.model import Snapshot
-from sgmon.outcome import run_of
-from sgmon.store import Store
 from tests.memory import watches
 from tests.memory.watches import snapshot
 from tui_app.cli import main

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
-from sgmon.flight import FlightRing
 from sgmon.model import Event, LogReading, PortReading, Server, ServerReading
+from sgmon.recording import codec
+from sgmon.recording.ring_buffer import FlightRing
 
 
 def _log(t: float, text: str) -> Event:
@@ -18,7 +18,7 @@ def test_the_ring_keeps_the_newest_and_stays_within_its_limit(tmp_path: Path) ->
     for number in range(40_000):
         ring.write(_log(float(number), f"line {number} {number * 7919 % 104729}"))
     assert ring.bytes <= 60_000
-    header, events = record.read(ring.save(tmp_path / "a.jsonl.gz", "stalled"))
+    header, events = codec.read(ring.save(tmp_path / "a.jsonl.gz", "stalled"))
     kept = [event.t for event in events]
     assert (header.epoch, header.note) == (5.0, "stalled")
     assert kept[-1] == 39_999.0
@@ -34,7 +34,7 @@ def test_the_server_and_the_first_of_each_kind_are_kept(tmp_path: Path) -> None:
     ring.write(Event(2.0, "port", PortReading("h", 1, "refused")))
     for number in range(20_000):
         ring.write(_log(float(number + 3), f"line {number} {number * 7919 % 104729}"))
-    events = list(record.read(ring.save(tmp_path / "a.jsonl.gz", ""))[1])
+    events = list(codec.read(ring.save(tmp_path / "a.jsonl.gz", ""))[1])
     assert events[0].reading == found
     assert any(isinstance(event.reading, PortReading) for event in events)
 

@@ -4,7 +4,7 @@ import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
-from sgmon.history import History, Passed, Run, RunKey
+from sgmon.history.database import History, Passed, Run, RunKey
 
 KEY = RunKey("m", "0.5.23", "tp8 dp1 pp1 n1", "H200", "host-a", "ext4", "warm")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
-from sgmon.baseline import baseline
-from sgmon.history import History, HistoryError
-from sgmon.keeper import SETTLE_S, Keeper
+from sgmon.analyse.store import Store
+from sgmon.history.baseline import baseline
+from sgmon.history.database import History, HistoryError
+from sgmon.history.from_snapshot import run_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
-from sgmon.outcome import run_of
-from sgmon.store import Store
+from sgmon.recording import codec
+from sgmon.watch.persistence import SETTLE_S, Keeper
 from tests.memory import watches
 from tests.memory.watches import snapshot
 
@@ -59,7 +59,7 @@ def test_an_alarm_saves_the_flight_once_an_episode(state: str, state_home: Path)
     assert len(files) == 1
     assert files[0].name.endswith(f"-pid4711-{state}.jsonl.gz")
     assert keeper.saved == (str(files[0]),)
-    header, events = record.read(files[0])
+    header, events = codec.read(files[0])
     assert header.note == f"headline of {state}"
     assert [event.kind for event in events] == [event.kind for event in watches.events()]
 
@@ -71,7 +71,7 @@ def test_the_file_is_written_again_with_what_came_after() -> None:
     late = snapshot("stalled", 20.0 + SETTLE_S)
     _look(keeper, late)
     assert len(keeper.saved) == 1
-    assert [event.t for event in record.read(Path(keeper.saved[0]))[1]][-1] == 25.0
+    assert [event.t for event in codec.read(Path(keeper.saved[0]))[1]][-1] == 25.0
 
 
 def test_a_new_episode_has_a_new_file_and_there_is_an_end_to_it() -> None:
@@ -193,7 +193,7 @@ def test_a_hung_home_does_not_hold_the_watch(monkeypatch: pytest.MonkeyPatch) ->
             never.wait(60)
 
     keeper = _keeper(Hung())
-    monkeypatch.setattr("sgmon.keeper.CLOSE_S", 0.05)
+    monkeypatch.setattr("sgmon.watch.persistence.CLOSE_S", 0.05)
     assert keeper.look(snapshot("progressing", 1.0)) == []
     assert keeper.look(snapshot("progressing", 2.0)) == []
     keeper.close()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sgmon import outcome, record
-from sgmon.engine import Engine
+from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
-from sgmon.replay import ReplaySource
+from sgmon.recording import codec
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
 
 RECORDING = Path(__file__).parent / "data" / "real-start-tp2.jsonl.gz"
 
@@ -19,7 +20,7 @@ def _end() -> Snapshot:
 
 
 def test_it_opens() -> None:
-    header, events = record.read(RECORDING)
+    header, events = codec.read(RECORDING)
     assert (header.sgmon_recording, header.ticks) == (1, True)
     kinds = {event.kind for event in events}
     assert kinds == {"server", "start", "baseline", "procs", "gpu", "log", "port", "tick"}
@@ -37,14 +38,20 @@ def test_the_verdict_is_the_same() -> None:
 
 def test_it_makes_a_finished_start() -> None:
     end = _end()
-    run = outcome.run_of(end, outcome.outcome_of(end))
+    run = from_snapshot.run_of(end, from_snapshot.outcome_of(end))
     key = run.key
     assert (run.outcome, key.model, key.version, key.gpu) == ("ready", "models/tiny", "0.5.23", "CPU")
     assert (key.parallel, key.host, key.mount, key.caches) == ("tp2 dp1 pp1 n1", "host-a", "ext4", "warm")
     assert run.duration_s is not None and 77 < run.duration_s < 80
-    assert [name for name, _ in outcome.phases_of(run)][:5] == ["launch", "spawn", "dist_init", "weights", "kv_cache"]
+    assert [name for name, _ in from_snapshot.phases_of(run)][:5] == [
+        "launch",
+        "spawn",
+        "dist_init",
+        "weights",
+        "kv_cache",
+    ]
     ours, theirs = next(
-        (ours, theirs) for what, ours, theirs in outcome.compared_with_own(run) if what == "whole engine"
+        (ours, theirs) for what, ours, theirs in from_snapshot.compared_with_own(run) if what == "whole engine"
     )
     assert abs(ours - theirs) < 3.0
     assert ("HF_HUB_OFFLINE", "1") in run.env
@@ -52,6 +59,6 @@ def test_it_makes_a_finished_start() -> None:
 
 
 def test_nothing_in_it_tells_where_it_was_made() -> None:
-    text = "\n".join(repr(event) for event in record.read(RECORDING)[1])
+    text = "\n".join(repr(event) for event in codec.read(RECORDING)[1])
     for word in ("/root/", "/opt/"):
         assert word not in text

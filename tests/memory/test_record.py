@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
 from sgmon.model import (
     Event,
     FdTarget,
@@ -21,7 +20,8 @@ from sgmon.model import (
     Server,
     ServerReading,
 )
-from sgmon.recorder import Recorder
+from sgmon.recording import codec
+from sgmon.recording.writer import Recorder
 
 EVENTS = [
     Event(0.0, "tick"),
@@ -60,7 +60,7 @@ def _written(path: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl"])
 def test_what_goes_in_comes_out(tmp_path: Path, name: str) -> None:
-    header, events = record.read(_written(tmp_path / name))
+    header, events = codec.read(_written(tmp_path / name))
     assert (header.epoch, header.host) == (1000.0, "h")
     assert list(events) == EVENTS
 
@@ -77,10 +77,10 @@ def test_a_killed_recorder_loses_nothing_that_was_flushed(tmp_path: Path) -> Non
     for event in EVENTS:
         recorder.write(event)
     recorder.flush()  # no close: no gzip trailer
-    assert list(record.read(tmp_path / "b.jsonl.gz")[1]) == EVENTS
+    assert list(codec.read(tmp_path / "b.jsonl.gz")[1]) == EVENTS
     torn = tmp_path / "torn.jsonl.gz"
     torn.write_bytes(whole.read_bytes()[:-30])
-    assert list(record.read(torn)[1]) == EVENTS[: len(list(record.read(torn)[1]))]
+    assert list(codec.read(torn)[1]) == EVENTS[: len(list(codec.read(torn)[1]))]
 
 
 def test_unknown_kinds_and_fields_are_skipped(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_unknown_kinds_and_fields_are_skipped(tmp_path: Path) -> None:
         '{"t":2.0,"k":"port","r":{"host":"h","port":1,"answer":"http","status":200,"colour":"green"}}\n'
         '{"t":3.0,"k":"po'
     )
-    header, events = record.read(path)
+    header, events = codec.read(path)
     assert header.epoch == 5.0
     assert [(e.t, e.reading) for e in events] == [(2.0, PortReading("h", 1, "http", status=200))]
 
@@ -100,10 +100,10 @@ def test_unknown_kinds_and_fields_are_skipped(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_said_in_words(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
-    with pytest.raises(record.RecordingError, match=r"recording"):
-        record.read(path)
+    with pytest.raises(codec.RecordingError, match=r"recording"):
+        codec.read(path)
 
 
 def test_a_missing_file_is_said_in_words(tmp_path: Path) -> None:
-    with pytest.raises(record.RecordingError, match="cannot open"):
-        record.read(tmp_path / "none")
+    with pytest.raises(codec.RecordingError, match="cannot open"):
+        codec.read(tmp_path / "none")

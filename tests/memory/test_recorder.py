@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
-from sgmon.engine import Engine
 from sgmon.model import Event, LogReading, Snapshot
-from sgmon.recorder import NAME, Recorder
+from sgmon.recording import codec
+from sgmon.recording.writer import NAME, Recorder
+from sgmon.watch.engine import Engine
 
 LIMIT_S = 30.0
 
@@ -29,7 +29,7 @@ def _log(t: float, text: str = "x") -> Event:
 
 
 def _times(path: Path) -> list[float]:
-    return [event.t for event in record.read(path)[1]]
+    return [event.t for event in codec.read(path)[1]]
 
 
 def test_a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room(small_disk: Path) -> None:
@@ -58,11 +58,11 @@ def test_what_does_not_fit_in_memory_either_is_counted(tmp_path: Path, monkeypat
     def full(fd: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("sgmon.recorder.PENDING_BYTES", 10_000)
+    monkeypatch.setattr("sgmon.recording.writer.PENDING_BYTES", 10_000)
     recorder = Recorder(tmp_path / "a.jsonl", epoch=0.0)
     recorder.flush()
     with monkeypatch.context() as broken:
-        broken.setattr("sgmon.recorder.os.write", full)
+        broken.setattr("sgmon.recording.writer.os.write", full)
         for number in range(400):
             recorder.write(_log(float(number), "x" * 100))
         recorder.flush()
@@ -127,7 +127,7 @@ def _wait_for_events(path: Path, at_least_t: float) -> None:
         try:
             if _times(path)[-1:] > [at_least_t]:
                 return
-        except (record.RecordingError, IndexError):
+        except (codec.RecordingError, IndexError):
             pass
         assert time.monotonic() < end, "nothing was recorded"
         select.select([], [], [], 0.1)
@@ -138,7 +138,7 @@ def test_kill_9_loses_a_second_at_most(tmp_path: Path) -> None:
     child = subprocess.Popen([*_RECORD, str(path)], stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         _wait_for_events(path, 2.0)
-        header = record.read_header(path)
+        header = codec.read_header(path)
         child.send_signal(signal.SIGKILL)
         killed_t = time.time() - header.epoch
         child.wait()

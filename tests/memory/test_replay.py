@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.engine import Engine
 from sgmon.model import Snapshot
-from sgmon.replay import ReplaySource
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "gpu-tp2-stop1.jsonl.gz"
 LIMIT_S = 20.0

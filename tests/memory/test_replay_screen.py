@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import demo, record
+from sgmon import demo
+from sgmon.recording import codec
 from tests.e2e.terminal import Terminal
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
@@ -70,7 +71,7 @@ def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
         terminal.press("q")
         assert terminal.wait() == 0
     (flight,) = (elsewhere / "state" / "sgmon" / "flights").iterdir()
-    kinds = {event.kind for event in record.read(flight)[1]}
+    kinds = {event.kind for event in codec.read(flight)[1]}
     assert {"server", "procs", "log", "tick"} <= kinds
     assert os.stat(flight).st_mode & 0o077 == 0
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import demo, record
-from sgmon.engine import Engine
-from sgmon.keeper import Keeper
+from sgmon import demo
+from sgmon.collect.source import LiveSource
 from sgmon.model import Snapshot, Verdict
-from sgmon.recorder import Recorder
-from sgmon.replay import ReplaySource
+from sgmon.recording import codec
+from sgmon.recording.replay import ReplaySource
+from sgmon.recording.writer import Recorder
 from sgmon.settings import Settings
-from sgmon.source import LiveSource
+from sgmon.watch.engine import Engine
+from sgmon.watch.persistence import Keeper
 
 MOST_S = 60.0
 
@@ -66,4 +67,4 @@ def test_the_flight_of_a_crash_tells_of_it(tmp_path: Path, monkeypatch: pytest.M
     again.run_here()
     assert again.snapshot.verdict.state == "crashed"
     assert again.snapshot.verdict.odd_ranks == live.snapshot.verdict.odd_ranks == ("TP2",)
-    assert record.read_header(Path(saved)).note == live.snapshot.verdict.headline
+    assert codec.read_header(Path(saved)).note == live.snapshot.verdict.headline

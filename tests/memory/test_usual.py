@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sgmon import report
-from sgmon.baseline import summed
-from sgmon.diagnosis import usual
+from sgmon.analyse.diagnosis import usual
+from sgmon.analyse.store import Store
+from sgmon.export import text_report
+from sgmon.history.baseline import summed
+from sgmon.history.from_snapshot import run_of
 from sgmon.model import Event, Snapshot
-from sgmon.outcome import run_of
-from sgmon.store import Store
 from tests.memory import watches
 
 
@@ -48,15 +48,15 @@ def test_starts_with_other_caches_make_late_a_lot_later() -> None:
 def test_the_time_that_remains() -> None:
     assert usual.eta_s(_at(30.0, 3)) == 61.0 - 23.0 - 8.0  # load_begin was passed at 22 s of the watch
     assert usual.eta_s(_at(200.0, 3)) is None
-    words = report.progress_line(_at(30.0, 3))
+    words = text_report.progress_line(_at(30.0, 3))
     assert words.endswith("ready in about 30s (usually 1m01s, 1 start)")
-    assert "later than usual" in report.progress_line(_at(200.0, 3))
+    assert "later than usual" in text_report.progress_line(_at(200.0, 3))
 
 
 def test_a_first_start_has_no_number() -> None:
     now = replace(_at(30.0, 3), baseline=None, usual_s=())
-    assert (usual.words(now), usual.eta_s(now), report.eta_words(now)) == ("", None, "")
-    assert report.as_json(now)["usual"] is None
+    assert (usual.words(now), usual.eta_s(now), text_report.eta_words(now)) == ("", None, "")
+    assert text_report.as_json(now)["usual"] is None
 
 
 def test_phases_reach_the_rules() -> None:

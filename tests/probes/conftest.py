@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.collect.probes.base import Clock, Watched
 from sgmon.model import Server
-from sgmon.probes.base import Clock, Watched
 from sgmon.settings import Settings
 from tests.fakenvml.library import State, build
 

@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
+from sgmon.collect.gpu import probe as gpu_module
+from sgmon.collect.gpu.probe import GpuProbe
 from sgmon.model import Missing
-from sgmon.probes import gpu as gpu_module
-from sgmon.probes.gpu import GpuProbe
 from sgmon.units import duration
 
 GIB = 1 << 30
@@ -315,10 +315,10 @@ def test_what_a_library_prints_is_no_answer(nvml, probe):
 def test_child_dies_with_its_parent_even_in_a_hung_call(nvml):
     nvml.write("count 1", "delay nvmlDeviceGetName * 60")
     script = (
-        "from sgmon.probes.child import Child\n"
-        "from sgmon.probes.base import Clock\n"
+        "from sgmon.collect.probes.child import Child\n"
+        "from sgmon.collect.probes.base import Clock\n"
         "import signal\n"
-        "child = Child('sgmon.probes.gpu_child', Clock().now)\n"
+        "child = Child('sgmon.collect.gpu.nvidia_child', Clock().now)\n"
         "child.receive(20); child.send({'ask': 'init'}); child.receive(20); child.send({'ask': 'gpus'})\n"
         "child.receive(0.2)\n"
         "print(child.pid, child.where(), flush=True)\n"

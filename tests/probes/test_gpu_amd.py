@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.collect.gpu import probe as gpu_module
+from sgmon.collect.gpu.probe import GpuProbe
+from sgmon.collect.gpu.vendors import AMD, NVIDIA, vendor_here
 from sgmon.model import Missing
-from sgmon.probes import gpu as gpu_module
-from sgmon.probes.gpu import GpuProbe
-from sgmon.probes.gpu_vendors import AMD, NVIDIA, vendor_here
 
 FAKE = Path(__file__).parent.parent / "fakeamdsmi"
 MIB = 1 << 20

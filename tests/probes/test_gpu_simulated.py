@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sgmon.probes.base import ProbeError
-from sgmon.probes.gpu import GpuProbe
+from sgmon.collect.gpu.probe import GpuProbe
+from sgmon.collect.probes.base import ProbeError
 
 
 def test_simulated_gpus_are_marked(tmp_path, watch):

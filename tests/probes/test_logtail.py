@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sgmon.collect.probes import logtail
+from sgmon.collect.probes.base import Clock, ProbeError, Watched
+from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import LogReading, Server
-from sgmon.probes import logtail
-from sgmon.probes.base import Clock, ProbeError, Watched
-from sgmon.probes.logtail import LogProbe
 from sgmon.settings import Settings
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from sgmon.collect.probes import netns
+from sgmon.collect.probes import port as port_module
+from sgmon.collect.probes.port import PortProbe
 from sgmon.model import Server, ServerArgs
-from sgmon.probes import netns
-from sgmon.probes import port as port_module
-from sgmon.probes.port import PortProbe
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 STARTING = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
@@ -74,8 +74,8 @@ def test_nothing_to_probe_before_a_server_is_known(watch):
 def test_refused_costs_no_connection_and_no_httpx(closed_port):
     script = (
         "import sys\n"
-        "from sgmon.probes.base import Clock, Watched\n"
-        "from sgmon.probes.port import PortProbe\n"
+        "from sgmon.collect.probes.base import Clock, Watched\n"
+        "from sgmon.collect.probes.port import PortProbe\n"
         "from sgmon.settings import Settings\n"
         f"probe = PortProbe(Watched(Settings(port={closed_port}), Clock()))\n"
         "print(probe.read().answer, 'httpx' in sys.modules, probe.interval_s)\n"

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from sgmon.collect.probes import pyspy as pyspy_module
+from sgmon.collect.probes import pyspy_dump
+from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.model import Process, StacksReading
-from sgmon.probes import pyspy as pyspy_module
-from sgmon.probes import pyspy_dump
-from sgmon.probes.pyspy import StackProbe
 
 TARGET = "import sys\ndef waits_here():\n    print(flush=True)\n    sys.stdin.read()\nwaits_here()\n"
 
@@ -184,10 +184,10 @@ def test_process_of_another_user(start, tmp_path):
         "import os, sys\n"
         "os.setgroups([]); os.setresgid(65534, 65534, 65534)\n"
         "from sgmon.model import Process\n"
-        "from sgmon.probes import pyspy\n"
-        "from sgmon.probes.base import Clock, Watched\n"
+        "from sgmon.collect.probes import pyspy\n"
+        "from sgmon.collect.probes.base import Clock, Watched\n"
         "from sgmon.settings import Settings\n"
-        "import sgmon.stacks.refusals, sgmon.stacks.parse\n"
+        "import sgmon.analyse.stacks.refusals, sgmon.analyse.stacks.parse\n"
         "os.setresuid(65534, 65534, 65534)\n"
         f"probe = pyspy.StackProbe(Watched(Settings(), Clock()), lambda: ())\n"
         f"probe.request([{process.pid}])\n"

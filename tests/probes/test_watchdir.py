@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.analyse.watched_dir import words
+from sgmon.collect.probes import watchdir
+from sgmon.collect.probes.base import Clock, Watched
 from sgmon.model import WatchedDir
-from sgmon.probes import watchdir
-from sgmon.probes.base import Clock, Watched
 from sgmon.settings import Settings
-from sgmon.watched import words
 
 
 def look(path: Path) -> WatchedDir:

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
+from sgmon.collect.probes import worker as worker_module
+from sgmon.collect.probes.base import Watched
+from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.model import Server, ServerArgs
-from sgmon.probes import worker as worker_module
-from sgmon.probes.base import Watched
-from sgmon.probes.procs import ProcsProbe
 from sgmon.proc import stat
 from sgmon.settings import Settings
 from tests.proc.fake import FakeProc, mount_row

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import errno
 
-from sgmon.probes.gaps import Gaps
-from sgmon.probes.schedule import Schedule
+from sgmon.collect.probes.gaps import Gaps
+from sgmon.collect.probes.schedule import Schedule
 from sgmon.proc.guard import HungError
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from sgmon.analyse.stacks.ras import belongs, compared, culprits, words
+from sgmon.analyse.stacks.ras_forms import judged, parse, repair
 from sgmon.model import Process
-from sgmon.stacks.ras import belongs, compared, culprits, words
-from sgmon.stacks.ras_forms import judged, parse, repair
 from tests.ras.fake import data
 
 ADDRESS = "localhost:28028"

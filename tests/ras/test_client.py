@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.ras import RasProbe, query, server_address, split_address
 from sgmon.model import Server
-from sgmon.probes.base import Clock, Watched
-from sgmon.probes.ras import RasProbe, query, server_address, split_address
 from sgmon.settings import Settings
 from tests.ras.fake import data, ras
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import record
-from sgmon.engine import Engine
-from sgmon.replay import ReplaySource
+from sgmon.recording import codec
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
 from tests.real.server import free_port, real_server, sgmon
 
 SECRET = "planted-api-key-4711"
@@ -58,5 +58,5 @@ def test_a_start_is_recorded_kept_and_reported(tmp_path: Path, monkeypatch: pyte
         for name in archive.namelist():
             content = archive.read(name)
             if name.endswith(".gz"):
-                content = "\n".join(repr(event) for event in record.events_of(content)).encode()
+                content = "\n".join(repr(event) for event in codec.events_of(content)).encode()
             assert SECRET.encode() not in content, name

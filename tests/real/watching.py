@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sgmon.collect.source import LiveSource
 from sgmon.commands.live import live_engine
 from sgmon.model import Snapshot, Verdict
-from sgmon.recorder import Recorder
+from sgmon.recording.writer import Recorder
 from sgmon.settings import Settings
-from sgmon.source import LiveSource
 
 #: what a healthy start must never be called, at any moment
 ALARMS = frozenset({"stalled", "stopped", "crashed"})

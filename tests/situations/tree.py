@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.procs import ProcsProbe
+from sgmon.collect.probes.server import ServerProbe
 from sgmon.model import Process, ProcsReading
-from sgmon.probes.base import Clock, Watched
-from sgmon.probes.procs import ProcsProbe
-from sgmon.probes.server import ServerProbe
 from sgmon.settings import Settings
 
 HERE = Path(__file__).parent / "server"

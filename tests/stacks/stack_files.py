@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sgmon.analyse.stacks.parse import parse_pyspy, parse_text
 from sgmon.model import Frame, StackDump, Thread
-from sgmon.stacks.parse import parse_pyspy, parse_text
 
 DATA = Path(__file__).parent / "data"
 

@@ -9,6 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from sgmon.analyse.stacks.causes import Facts, match, own_book, parse_book, with_user_book
+from sgmon.analyse.stacks.ras import compared
+from sgmon.analyse.stacks.ras_forms import parse
+from sgmon.analyse.stacks.tables import TableError
 from sgmon.model import (
     BlockedCall,
     Compiler,
@@ -22,10 +26,6 @@ from sgmon.model import (
     TcpPeer,
     Thread,
 )
-from sgmon.stacks.causes import Facts, match, own_book, parse_book, with_user_book
-from sgmon.stacks.ras import compared
-from sgmon.stacks.ras_forms import parse
-from sgmon.stacks.tables import TableError
 from tests.ras.fake import data
 from tests.stacks.stack_files import frames, made, recorded
 

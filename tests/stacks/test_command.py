@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from sgmon.analyse.stacks.causes import Facts, match, own_book
+from sgmon.analyse.stacks.ras_forms import parse
+from sgmon.analyse.stacks.refusals import SCOPE_1
+from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.commands import NO_SERVER, USAGE, stacks
 from sgmon.commands.cause_book import read_book
 from sgmon.commands.watching import UsageError
 from sgmon.model import CauseHit, Process
-from sgmon.stacks.causes import Facts, match, own_book
-from sgmon.stacks.ras_forms import parse
-from sgmon.stacks.refusals import SCOPE_1
-from sgmon.stacks.summary import summarize, summary_lines
 from tests.ras.fake import data
 from tests.stacks.stack_files import recorded
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sgmon.analyse.stacks.compare import compare
+from sgmon.analyse.stacks.render import comparison_lines, dump_lines
 from sgmon.model import StackDump, Thread
-from sgmon.stacks.compare import compare
-from sgmon.stacks.render import comparison_lines, dump_lines
 from tests.stacks.stack_files import frames, made, recorded
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks.refusals import ZOMBIE
+from sgmon.analyse.stacks.render import class_lines, heading, tree_lines
+from sgmon.analyse.stacks.tree import tree
 from sgmon.model import Missing, StackDump
-from sgmon.stacks.merge import merge
-from sgmon.stacks.refusals import ZOMBIE
-from sgmon.stacks.render import class_lines, heading, tree_lines
-from sgmon.stacks.tree import tree
 from tests.stacks.stack_files import made, recorded
 
 RANKS = [f"TP{n}" for n in range(8)]

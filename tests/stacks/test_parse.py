@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.stacks.names import function_name, package_file
-from sgmon.stacks.parse import ParseError, parse_pyspy, parse_text, python_version
+from sgmon.analyse.stacks.names import function_name, package_file
+from sgmon.analyse.stacks.parse import ParseError, parse_pyspy, parse_text, python_version
 from tests.stacks.stack_files import DATA, recorded
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.stacks.pattern import stack_pattern
-from sgmon.stacks.phase import phase_of, phase_of_all
-from sgmon.stacks.waits import waits_in
+from sgmon.analyse.stacks.pattern import stack_pattern
+from sgmon.analyse.stacks.phase import phase_of, phase_of_all
+from sgmon.analyse.stacks.waits import waits_in
 from tests.stacks.stack_files import frames, made, recorded
 
 GPU, CPU = "0.5.17", "0.5.23"

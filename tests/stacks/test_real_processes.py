@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks.refusals import OTHER_USER, ZOMBIE, refusal
+from sgmon.analyse.stacks.render import heading
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.pyspy import StackProbe
+from sgmon.collect.probes.pyspy_dump import find_pyspy
 from sgmon.model import Process, StackDump
-from sgmon.probes.base import Clock, Watched
-from sgmon.probes.pyspy import StackProbe
-from sgmon.probes.pyspy_dump import find_pyspy
 from sgmon.settings import Settings
-from sgmon.stacks.merge import merge
-from sgmon.stacks.refusals import OTHER_USER, ZOMBIE, refusal
-from sgmon.stacks.render import heading
 from tests.stacks.eight import Ranks, ranks
 
 SEVEN_AND_ONE = ["barrier"] * 3 + ["read_shard"] + ["barrier"] * 4

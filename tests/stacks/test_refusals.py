@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.stacks.refusals import explain, refusal
+from sgmon.analyse.stacks.refusals import explain, refusal
 
 STOPPED = """Error: Failed to get stack traces
 

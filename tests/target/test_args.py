@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.server_args import from_mapping
-from sgmon.target.args import full_name, masked, parse
+from sgmon.discovery.args import full_name, masked, parse
+from sgmon.discovery.server_args import from_mapping
 
 
 def args(line: str, **kw):

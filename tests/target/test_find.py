@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from sgmon.probes.base import Clock, ProbeError, Watched
-from sgmon.probes.server import ServerProbe
+from sgmon.collect.probes.base import Clock, ProbeError, Watched
+from sgmon.collect.probes.server import ServerProbe
+from sgmon.discovery import TargetError, find, servers
+from sgmon.discovery.tree import Members
 from sgmon.settings import Settings
-from sgmon.target import TargetError, find, servers
-from sgmon.target.tree import Members
 from tests.proc.fake import BOOT, FakeProc, mount_row
 
 LAUNCH = ["/opt/v/bin/python", "-m", "sglang.launch_server", "--model-path", "m"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.target.launch import recognise
+from sgmon.discovery.launch import recognise
 
 SERVERS = {
     "python -m sglang.launch_server --tp 8": ("module", ("--tp", "8")),

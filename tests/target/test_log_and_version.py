@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 
-from sgmon.target import inner, logfile, version
+from sgmon.discovery import inner, logfile, version
 from tests.proc.fake import FakeProc, mount_row
 
 WRITE = 0o100001

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from sgmon.discovery import find
+from sgmon.discovery.parents import duration_of
 from sgmon.settings import Settings
-from sgmon.target import find
-from sgmon.target.parents import duration_of
 from tests.proc.fake import BOOT, FakeProc
 
 LAUNCH = ["/opt/v/bin/python", "-m", "sglang.launch_server", "--model-path", "m"]

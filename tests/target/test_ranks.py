@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from sgmon.discovery.ranks import Child, Slot, infer, of_controller, of_launcher, rank_labels
+from sgmon.discovery.titles import is_compiler, rank_of, role_of, what_it_builds
 from sgmon.model import ServerArgs
-from sgmon.target.ranks import Child, Slot, infer, of_controller, of_launcher, rank_labels
-from sgmon.target.titles import is_compiler, rank_of, role_of, what_it_builds
 
 SPAWN = "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=7, pipe_handle=9)"
 

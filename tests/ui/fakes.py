@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sgmon.log.index import LogIndex
+from sgmon.analyse.log.index import LogIndex
 from sgmon.model import (
     ActivityClock,
     Bar,

@@ -67,11 +67,11 @@ def test_the_first_frame_needs_no_model_no_engine_and_no_probe() -> None:
     loaded = set(run.stdout.split())
     late = {
         "sgmon.model",
-        "sgmon.engine",
-        "sgmon.store",
-        "sgmon.stacks",
-        "sgmon.log",
-        "sgmon.probes",
+        "sgmon.watch.engine",
+        "sgmon.analyse.store",
+        "sgmon.analyse.stacks",
+        "sgmon.analyse.log",
+        "sgmon.collect.probes",
         "widgets.logview",
         "httpx",
     }

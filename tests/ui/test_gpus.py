@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from sgmon.gpu_story import Stage
+from sgmon.analyse.gpu.summary import Stage
 from sgmon.model import Gpu, GpuProcess, GpuReading, GpuSlice, Missing, Series, Snapshot
 from tests.diagnosis.replay import replay
 from tests.ui import fakes

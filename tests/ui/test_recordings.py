@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot
-from sgmon.record import read
-from sgmon.store import Store
+from sgmon.recording.codec import read
 from tests.ui.screen import SIZES, give, rows_of, running
 from widgets.states import face_of
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from sgmon.engine import Engine
 from sgmon.model import Event, StacksReading
-from sgmon.record import read
+from sgmon.recording.codec import read
+from sgmon.watch.engine import Engine
 from tests.diagnosis.replay import RECORDINGS
 
 

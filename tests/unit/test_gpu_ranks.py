@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.gpu_ranks import assign, gpu_id
+from sgmon.analyse.gpu.rank_mapping import assign, gpu_id
 from sgmon.model import Gpu, GpuProcess, Process, ServerArgs
 
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from sgmon.gpu_levels import levels, work_of
-from sgmon.gpu_story import Plan, growth, plan_of, stages, stories
+from sgmon.analyse.gpu.power_levels import levels, work_of
+from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, stories
+from sgmon.analyse.store import SERIES_POINTS, Store
 from sgmon.model import Event, Gpu, GpuProcess, GpuReading, LogState, Milestone, Process, ProcsReading, Snapshot
-from sgmon.store import SERIES_POINTS, Store
 from tests.diagnosis.replay import replay
 
 GIB = 1024**3

@@ -21,7 +21,9 @@ def _loaded(code: str, wanted: list[str]) -> list[str]:
 
 
 def test_the_engine_loads_no_terminal_library() -> None:
-    assert _loaded("import sgmon.engine, sgmon.report", ["textual", "rich", "httpx", "pynvml"]) == []
+    assert (
+        _loaded("import sgmon.watch.engine, sgmon.export.text_report", ["textual", "rich", "httpx", "pynvml"]) == []
+    )
 
 
 @pytest.mark.parametrize("argv", [["--version"], ["--help"], ["status", "--help"], ["wait", "--help"]])

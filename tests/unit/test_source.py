@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Iterable
 
+from sgmon.collect.probes.base import Probe, ProbeError, Watched
+from sgmon.collect.source import LiveSource
 from sgmon.model import Event, PortReading, ProbeReading, ProcsReading, Reading
-from sgmon.probes.base import Probe, ProbeError, Watched
 from sgmon.settings import Settings
-from sgmon.source import LiveSource
 
 
 class Scripted:

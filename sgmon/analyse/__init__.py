@@ -1,0 +1,1 @@
+"""What the readings mean: log, stacks, GPUs, activity, diagnosis. Pure: no I/O, no clock."""

@@ -1,0 +1,1 @@
+"""Which signal of which process moved last, and how much."""

@@ -1,0 +1,305 @@
+"""Signs of life: which signal of which process moved last, and how much.
+
+A deterministic accumulator: the same events give the same clocks. The Store calls it after each event
+was folded into the snapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
+from sgmon.analyse.activity.gpu_history import GpuHistory
+from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
+from sgmon.model import (
+    ActivityClock,
+    Event,
+    GpuReading,
+    LogReading,
+    Mark,
+    Process,
+    ProcsReading,
+    Snapshot,
+    WatchDirReading,
+)
+
+#: roles whose life and death matter; compilers and helpers come and go
+WATCHED_ROLES = frozenset(
+    {"launcher", "scheduler", "detokenizer", "dp_controller", "tokenizer", "importing", "weight_cache"}
+)
+#: a pid that is in no reading for this long, without a word of its end, is gone
+ABSENT_S = 3.0
+
+
+@dataclass(slots=True)
+class _Watched:
+    process: Process
+    first_t: float
+    seen_t: float
+    state_since_t: float
+    history: History = field(default_factory=History)
+    marks: dict[str, Mark] = field(default_factory=dict)
+    longest_quiet_s: float = 0.0
+    went_on_t: float = 0.0
+    gone_t: float | None = None
+    load_start: tuple[int, int] | None = None
+    load_bytes: int | None = None
+    load_read_bytes: int | None = None
+
+
+class ActivityTracker:
+    """Keeps what the clocks need and nothing else."""
+
+    def __init__(self) -> None:
+        self._watched: dict[tuple[int, int], _Watched] = {}
+        self._gpus: dict[int, GpuHistory] = {}
+        self._gpu_of: dict[int, int | None] = {}
+        self._server: tuple[int, int] | None = None
+        self._first_oom: int | None = None
+        self._oom_kills: int | None = None
+        self._clocks: tuple[ActivityClock, ...] = ()
+        self._dirs: tuple[float, WatchDirReading] | None = None
+
+    def observe(self, event: Event, snapshot: Snapshot) -> tuple[ActivityClock, ...]:
+        """Fold one event; the clocks of every watched process, in birth order."""
+        self._follow(snapshot)
+        reading = event.reading
+        if isinstance(reading, ProcsReading):
+            self._processes(reading, event.t, snapshot)
+        elif isinstance(reading, GpuReading):
+            self._gpu(reading, snapshot, event.t)
+            self._clocks = tuple(
+                self._with_gpu(clock, watched)
+                for clock, watched in zip(self._clocks, self._watched.values(), strict=True)
+            )
+            return self._clocks
+        elif isinstance(reading, LogReading):
+            self._log(snapshot)
+            self._clocks = tuple(
+                _with_marks(clock, watched)
+                for clock, watched in zip(self._clocks, self._watched.values(), strict=True)
+            )
+            return self._clocks
+        elif isinstance(reading, WatchDirReading):
+            self._files(reading, event.t)
+        else:
+            return self._clocks
+        self._clocks = tuple(self._clock(w) for w in self._watched.values())
+        return self._clocks
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        server = snapshot.server
+        if server is None:
+            return
+        key = (server.pid, server.start_ticks)
+        if key != self._server:
+            if self._server is not None:
+                self._watched.clear()
+                self._first_oom = None
+                self._dirs = None
+                self._clocks = ()
+            self._server = key
+
+    def _processes(self, reading: ProcsReading, t: float, snapshot: Snapshot) -> None:
+        if reading.oom_kills is not None:
+            if self._first_oom is None:
+                self._first_oom = reading.oom_kills
+            self._oom_kills = reading.oom_kills - self._first_oom
+        present = set()
+        for process in reading.processes:
+            key = (process.pid, process.start_ticks)
+            if process.role not in WATCHED_ROLES and key not in self._watched:
+                continue
+            present.add(key)
+            self._process(key, process, t)
+        for key, watched in self._watched.items():
+            if key not in present and watched.gone_t is None and t - watched.seen_t >= ABSENT_S:
+                watched.gone_t = watched.seen_t
+                watched.process = replace(watched.process, gone=True, exit_source="absent from /proc")
+        self._load_bytes(snapshot)
+
+    def _process(self, key: tuple[int, int], process: Process, t: float) -> None:
+        watched = self._watched.get(key)
+        if watched is None:
+            watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t)
+            self._watched[key] = watched
+        old = watched.process
+        if is_dead(process):
+            if watched.gone_t is None:
+                watched.gone_t = t
+            watched.process = _keep_name(process, old)
+            watched.seen_t = t
+            return
+        watched.gone_t = None  # same pid and start: it was out of sight, not dead
+        if process.state != old.state:
+            watched.state_since_t = t
+            if old.state in ("T", "t"):
+                watched.went_on_t = t  # being stopped is no silence of its own
+        watched.history.add(process, t)
+        for mark in process_marks(old, process, watched.history, t):
+            self._mark(watched, mark)
+        watched.process = process
+        watched.seen_t = t
+
+    def _gpu(self, reading: GpuReading, snapshot: Snapshot, t: float) -> None:
+        alive = [w for w in self._watched.values() if w.gone_t is None and w.process.role == "scheduler"]
+        self._gpu_of = {w.process.pid: gpu_of(w.process, snapshot) for w in alive}
+        for gpu in reading.gpus:
+            history = self._gpus.setdefault(gpu.index, GpuHistory())
+            marks = history.add(gpu, t)
+            for watched in alive:
+                if self._gpu_of[watched.process.pid] == gpu.index:
+                    for mark in marks:
+                        self._mark(watched, mark)
+
+    def _with_gpu(self, clock: ActivityClock, watched: _Watched) -> ActivityClock:
+        clock = _with_marks(clock, watched)
+        if self._gpu_of.get(clock.pid) is None:
+            return clock
+        util_min, util_max, power_min, power_max = self._gpu_window(watched.process)
+        return replace(
+            clock,
+            gpu_util_min=util_min,
+            gpu_util_max=util_max,
+            gpu_power_min_w=power_min,
+            gpu_power_max_w=power_max,
+        )
+
+    def _gpu_window(self, process: Process) -> tuple[int | None, int | None, float | None, float | None]:
+        index = self._gpu_of.get(process.pid)
+        history = None if index is None else self._gpus.get(index)
+        if history is None:
+            return None, None, None, None
+        return (*history.util(), *history.power_w())
+
+    def _log(self, snapshot: Snapshot) -> None:
+        for rank, mark in log_marks(snapshot.log):
+            target = self._writer(rank)
+            if target is not None:
+                self._mark(target, mark)
+
+    def _files(self, reading: WatchDirReading, t: float) -> None:
+        """Growth is the server's sign of life: which rank wrote is not known, so it is noted for the launcher."""
+        if self._dirs is not None:
+            alive = [w for w in self._watched.values() if w.gone_t is None]
+            launcher = next((w for w in alive if w.process.role == "launcher"), None)
+            for mark in file_marks(*self._dirs, reading, t):
+                if launcher is not None:
+                    self._mark(launcher, mark)
+        self._dirs = (t, reading)
+
+    def _writer(self, rank: str) -> _Watched | None:
+        """Who wrote a line: the live process of that rank, else the launcher."""
+        launcher = None
+        for watched in self._watched.values():
+            if watched.gone_t is not None:
+                continue
+            role = watched.process.role
+            if role == "scheduler" and watched.process.rank == rank:
+                return watched
+            if role == "launcher":
+                launcher = watched
+        return launcher
+
+    def _mark(self, watched: _Watched, mark: Mark) -> None:
+        old = watched.marks.get(mark.signal)
+        if old is not None and old.t >= mark.t:
+            return
+        newest = max((m.t for m in watched.marks.values()), default=watched.first_t)
+        if watched.process.state not in ("T", "t") and watched.went_on_t <= newest:
+            watched.longest_quiet_s = max(watched.longest_quiet_s, mark.t - newest)
+        watched.marks[mark.signal] = mark
+
+    def _load_bytes(self, snapshot: Snapshot) -> None:
+        loading = {p.rank for p in snapshot.log.ranks if p.phase in ("weights", "draft_weights")}
+        for watched in self._watched.values():
+            process = watched.process
+            if process.role != "scheduler" or watched.gone_t is not None:
+                continue
+            mapped = bool(process.shards and process.shards.names)
+            if watched.load_start is None:
+                if not mapped and process.rank not in loading:
+                    continue
+                watched.load_start = (process.read_bytes or 0, process.rss_file_bytes or 0)
+            read = (process.read_bytes or 0) - watched.load_start[0]
+            grown = (process.rss_file_bytes or 0) - watched.load_start[1]
+            watched.load_bytes = max(read, grown, watched.load_bytes or 0)
+            watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
+
+    def _clock(self, watched: _Watched) -> ActivityClock:
+        process, history = watched.process, watched.history
+        util_min, util_max, power_min, power_max = self._gpu_window(process)
+        cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
+        tree = history.rate("tree_s", CPU_WINDOW_S)
+        rchar, disk = history.rate("rchar"), history.rate("read_bytes")
+        reads = [r for r in (rchar, disk, history.rate("rss_file")) if r is not None]
+        clock = ActivityClock(
+            pid=process.pid,
+            rank=process.rank,
+            role=process.role,
+            since_t=watched.first_t,
+            read_rate=max(reads) if reads else None,
+            rss_rate=history.rate("rss_anon"),
+            cpu_percent=None if cpu is None else cpu * 100,
+            demand_percent=None if demand is None else demand * 100,
+            tree_cpu_percent=None if tree is None else tree * 100,
+            rchar_rate=rchar,
+            state=process.state,
+            state_since_t=watched.state_since_t,
+            io_wait_share=history.share_of_state("D"),
+            first_t=watched.first_t,
+            gone_t=watched.gone_t,
+            exit_code=process.exit_code,
+            exit_signal=process.exit_signal,
+            exit_source=process.exit_source,
+            oom_kills=self._oom_kills,
+            load_bytes=watched.load_bytes,
+            load_read_bytes=watched.load_read_bytes,
+            disk_rate=disk,
+            gpu_util_min=util_min,
+            gpu_util_max=util_max,
+            gpu_power_min_w=power_min,
+            gpu_power_max_w=power_max,
+        )
+        return _with_marks(clock, watched)
+
+
+def _with_marks(clock: ActivityClock, watched: _Watched) -> ActivityClock:
+    marks = tuple(sorted(watched.marks.values(), key=lambda m: (-m.t, m.signal)))
+    if marks == clock.marks and clock.longest_quiet_s == watched.longest_quiet_s:
+        return clock
+    return replace(
+        clock,
+        marks=marks,
+        since_t=marks[0].t if marks else watched.first_t,
+        longest_quiet_s=watched.longest_quiet_s,
+    )
+
+
+def is_dead(process: Process) -> bool:
+    """Gone, or a zombie. A zombie main thread with live threads is not dead (measured: Z with Threads 2)."""
+    return process.gone or (process.state in ("Z", "X") and (process.threads or 1) <= 1)
+
+
+def gpu_of(process: Process, snapshot: Snapshot) -> int | None:
+    """Index of the GPU that a process holds: by the driver's process list, else by its rank."""
+    by_rank = None
+    for gpu in snapshot.gpu.gpus:
+        if any(holder.pid == process.pid for holder in gpu.processes):
+            return gpu.index
+        if by_rank is None and process.rank and process.rank in gpu.ranks:
+            by_rank = gpu.index
+    return by_rank
+
+
+def _keep_name(dead: Process, before: Process) -> Process:
+    """A dead process has lost its title: keep who it was."""
+    if before.role == dead.role and before.rank == dead.rank:
+        return dead
+    return replace(
+        dead,
+        role=before.role,
+        rank=before.rank,
+        rank_inferred=before.rank_inferred,
+        title=dead.title or before.title,
+    )

@@ -1,0 +1,133 @@
+"""Waits that are meant: a gate, a node that is not there yet, weights from outside, another one's build lock."""
+
+from __future__ import annotations
+
+from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.facts import log_fact, wait_fact
+from sgmon.analyse.diagnosis.grammar import names, phrase
+from sgmon.analyse.diagnosis.ranks import RankView
+from sgmon.model import Evidence, NextStep, Verdict
+
+#: a node that has not come for this long is no longer a start that is merely later
+NODE_LATE_S = 300.0
+#: the gate prints a line every 10 s
+GATE_BEAT_S = 30.0
+#: milestones that no rank reaches before every node is there
+_JOINED = frozenset(
+    {"gloo_connected", "nccl_comm", "nccl_init_complete", "mq_connect", "first_collective", "dist_init_end"}
+)
+
+
+def gate(scene: Scene) -> Verdict | None:
+    """``--gated-launch-port``: it waits for somebody to activate it."""
+    port = scene.args.gated_launch_port
+    line = scene.snapshot.log.last_line
+    waits = line is not None and line.text.find("Gated launch") >= 0 and "activated" not in line.text
+    done = {m.name for m in scene.snapshot.log.milestones}
+    between = scene.phase == "dist_init" and "dist_init_end" in done and "load_begin" not in done
+    if not waits and not (port is not None and between):
+        return None
+    if scene.t - scene.log_life_t > GATE_BEAT_S:
+        return None  # its heartbeat has stopped: let the other rules look
+    return Verdict(
+        "waiting-by-design",
+        f"the gate is closed: the start waits for activation on port {port}" if port else "the gate is closed",
+        phase=scene.phase,
+        confidence=0.95,
+        rule="gate",
+        evidence=(
+            log_fact(scene),
+            Evidence("args", f"started with --gated-launch-port {port}" if port else "the log says so"),
+        ),
+        next=(NextStep("Activate the gate when the node may load", gate_command(port)),),
+    )
+
+
+def gate_command(port: int | None) -> str:
+    return f"curl -X POST http://127.0.0.1:{port}/gate/activate" if port else ""
+
+
+def other_node(scene: Scene) -> Verdict | None:
+    """Several nodes, all local ranks at the rendezvous, nothing local missing: a node has not joined."""
+    args = scene.args
+    if args.nnodes < 2 or scene.phase != "dist_init" or not scene.ranks:
+        return None
+    if any(v.importing or v.moves for v in scene.ranks):
+        return None
+    if any(v.wait.kind in ("storage", "lock", "baton", "dns", "log-reader") for v in scene.ranks):
+        return None  # it waits for something nearer
+    if _JOINED & {m.name for m in scene.snapshot.log.milestones}:
+        return None  # the nodes have met: what is slow now is the path between them
+    began = _dist_begin(scene)
+    who = "node 0" if args.node_rank else "node 1" if args.nnodes == 2 else "a node"
+    address = f" at {args.dist_init_addr}" if args.dist_init_addr else ""
+    late = scene.t - began >= NODE_LATE_S
+    verb = "has not answered" if args.node_rank else "has not joined"
+    headline = f"{who} of {args.nnodes} {verb}{address}"
+    waiting = [v for v in scene.ranks if v.wait.text] or list(scene.ranks)
+    evidence = [
+        Evidence("args", f"started with --nnodes {args.nnodes} --node-rank {args.node_rank}"),
+        wait_fact(waiting[0]),
+        log_fact(scene),
+    ]
+    return Verdict(
+        "stalled" if late else "waiting-by-design",
+        f"{headline}; {names(list(scene.ranks))} here wait for it" if late else headline,
+        phase=scene.phase,
+        since_t=began,
+        confidence=0.85,
+        rule="node-missing",
+        odd_ranks=(who,),
+        evidence=tuple(evidence),
+        next=(
+            NextStep("See whether that node runs and reaches this address", _reach(args.dist_init_addr)),
+            NextStep("Take the stacks of all ranks, merged", "sgmon stacks"),
+        ),
+    )
+
+
+def weights_from_outside(scene: Scene) -> Verdict | None:
+    """Checkpoint engine: the server waits for somebody to push the weights, 120 s by default."""
+    if not scene.args.wait_weights or scene.phase not in ("http", "warmup") or scene.was_ready:
+        return None
+    return Verdict(
+        "waiting-by-design",
+        "the server waits for weights from the checkpoint engine",
+        phase=scene.phase,
+        confidence=0.75,
+        rule="checkpoint-engine",
+        evidence=(Evidence("args", "started to wait for weights before it is ready"), log_fact(scene)),
+        next=(NextStep("Start the checkpoint engine's update; after 120 s the server goes on without"),),
+    )
+
+
+def foreign_build_lock(scene: Scene) -> Verdict | None:
+    """All that do not move wait for a lock whose holder is alive and not of this server."""
+    tree = {p.pid for p in scene.snapshot.procs.processes}
+    held = [v for v in scene.ranks if v.wait.kind == "lock" and v.wait.holder and v.wait.holder not in tree]
+    if not held or any(v.moves and v not in held for v in scene.ranks):
+        return None
+    first: RankView = held[0]
+    return Verdict(
+        "waiting-by-design",
+        phrase(held, f"waits for a build lock that another program (pid {first.wait.holder}) holds"),
+        phase=scene.phase,
+        since_t=min(v.life_t for v in held),
+        confidence=0.85,
+        rule="build-lock",
+        odd_ranks=(),
+        evidence=(wait_fact(first), log_fact(scene)),
+        next=(NextStep("See what holds it", f"ps -o pid,user,etime,args -p {first.wait.holder}"),),
+    )
+
+
+def _dist_begin(scene: Scene) -> float:
+    for milestone in scene.snapshot.log.milestones:
+        if milestone.name == "dist_init_begin" and milestone.seen_t is not None:
+            return milestone.seen_t
+    return scene.life_t
+
+
+def _reach(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    return f"nc -vz {host} {port}" if host and port else ""

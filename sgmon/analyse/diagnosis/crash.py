@@ -1,0 +1,269 @@
+"""Crashed: a worker is gone, or the log named a cause that nothing survives. The first cause, not the last line."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sgmon.analyse.diagnosis.cause_words import error_words
+from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.phase import during
+from sgmon.analyse.diagnosis.ready import port_holder
+from sgmon.analyse.log import catalogue
+from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
+from sgmon.text import clean
+from sgmon.units import plural
+
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    3: "SIGQUIT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    15: "SIGTERM",
+}
+#: seconds that an error line must stand without progress when no process died of it
+_SETTLED_S = 5.0
+#: deaths this close were seen in one reading: which came first is not in /proc
+AT_ONCE_S = 0.5
+#: kinds by which SGLang's launcher names the rank that died
+_NAMES_THE_DEAD = frozenset({"killed_sigkill", "killed_sigterm", "rank_died"})
+#: kinds that follow from a process that is gone: who is gone says more
+_CONSEQUENCES = frozenset(
+    {"killed_sigkill", "killed_sigterm", "rank_died", "child_failed", "peer_lost", "tcpstore_lost"}
+)
+
+
+def shut_down(scene: Scene) -> Verdict | None:
+    """Asked to end by SIGTERM after it was ready: neither a crash nor a hang."""
+    log = scene.snapshot.log
+    if log.sigterm_line is None or (log.error is not None and log.error.line < log.sigterm_line):
+        return None
+    fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
+    if scene.launcher is not None:
+        return Verdict(
+            "unhealthy",
+            "the server is shutting down: it was sent SIGTERM",
+            phase="serving" if scene.was_ready else scene.phase,
+            confidence=0.95,
+            rule="shutting-down",
+            evidence=(fact, Evidence("proc", f"the launcher (pid {scene.launcher.pid}) still lives")),
+        )
+    return Verdict(
+        "waiting",
+        "the server was shut down by SIGTERM and is gone",
+        confidence=0.95,
+        rule="ended",
+        evidence=(fact, Evidence("proc", "its processes are gone")),
+    )
+
+
+def crashed(scene: Scene) -> Verdict | None:
+    """A process is gone, or the log's first cause is fatal."""
+    dead = sorted(
+        (c for c in scene.snapshot.clocks if c.gone_t is not None),
+        key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == "launcher", c.pid),
+    )
+    error = scene.snapshot.log.error
+    if error is not None and _ended_by_request(error):
+        return _ended(scene, _error_fact(error))
+    if dead:
+        return _from_death(scene, dead, error)
+    if error is not None and _is_fatal(scene, error):
+        return _from_log(scene, error)
+    return None
+
+
+def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
+    first = _first_dead(dead, error)
+    launcher_died = any(c.role == "launcher" for c in dead)
+    if error is None and scene.was_ready and all(c.exit_code == 0 for c in dead):
+        return _ended(scene, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
+    if launcher_died and error is None and _ended_well(scene, dead):
+        return Verdict(
+            "waiting",
+            f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == 'launcher'))}",
+            confidence=0.9,
+            rule="ended",
+            evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
+        )
+    who = _who(first)
+    stage = "after it was ready" if scene.was_ready else during(scene.phase)
+    evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
+    if error is not None and error.kind not in _CONSEQUENCES:
+        evidence.insert(0, _error_fact(error))
+        headline = f"{_error_words(error)} {stage}"
+    elif first.role == "launcher":
+        headline = f"the launcher {how_it_ended(first)} {stage}"
+    else:
+        headline = f"{who} {how_it_ended(first)} {stage}"
+        if error is not None:
+            evidence.append(_error_fact(error))
+        elif scene.launcher is not None:
+            headline += "; the launcher has not noticed yet"
+    if first.oom_kills:
+        evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
+        if error is None:
+            headline = f"{who} was killed by the kernel's OOM killer {stage}"
+    elif _led(first):
+        evidence.append(Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill"))
+    elif first.exit_signal == 9:
+        evidence.append(_sigkill_fact(scene, first))
+    others = [c for c in dead if c is not first]
+    if others:
+        evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(c) for c in others[:4])}"))
+    launcher = next((c for c in others if c.role == "launcher" and c.exit_signal == 9), None)
+    if launcher is not None:
+        evidence.append(_sigkill_fact(scene, launcher))
+    if launcher_died and scene.ranks:
+        left = ", ".join(f"{v.name} (pid {v.pid})" for v in scene.ranks[:4])
+        evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
+    rank = error.rank if error is not None and error.rank and error.kind not in _CONSEQUENCES else first.rank
+    return Verdict(
+        "crashed",
+        headline,
+        phase=scene.phase,
+        since_t=first.gone_t or scene.t,
+        confidence=0.98 if error is not None or first.exit_signal or first.exit_code is not None else 0.9,
+        rule="process-gone",
+        odd_ranks=(rank,) if rank else (),
+        evidence=tuple(evidence[:5]),
+        next=_log_steps(scene, error),
+    )
+
+
+def _first_dead(dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
+    """The rank that the log names; but a rank that was killed goes before the one that complains of its absence."""
+    if error is not None and error.kind in _NAMES_THE_DEAD and error.rank:
+        # The launcher's own word of who died. Seen in one look with those that it then took with it.
+        at_once = [c for c in dead if (c.gone_t or 0.0) - (dead[0].gone_t or 0.0) <= AT_ONCE_S]
+        told = next((c for c in at_once if c.rank == error.rank and _violent(c)), None)
+        if told is not None:
+            return told
+    complains = error is not None and error.kind in _CONSEQUENCES and _violent(dead[0])
+    named = error.rank if error is not None and not complains else ""
+    return next((c for c in dead if named and c.rank == named), dead[0])
+
+
+def _ended(scene: Scene, fact: Evidence) -> Verdict:
+    alive = bool(scene.launcher or scene.ranks)
+    return Verdict(
+        "unhealthy" if alive else "waiting",
+        "its ranks have ended with status 0: the server was shut down",
+        phase="serving",
+        confidence=0.8,
+        rule="ended",
+        evidence=(fact,),
+    )
+
+
+def _ended_by_request(error: LogError) -> bool:
+    """A node of rank above 0 says so when node 0 was shut down: no failure."""
+    return error.kind == "rank_died" and error.text.rstrip().endswith("terminated with 0")
+
+
+def _from_log(scene: Scene, error: LogError) -> Verdict:
+    alive = [f"{v.name} (pid {v.pid})" for v in scene.ranks][:4]
+    evidence = [_error_fact(error)]
+    if alive:
+        evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}"))
+    holder = port_holder(scene)
+    if error.kind == "port_in_use" and holder:
+        evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
+    return Verdict(
+        "crashed",
+        f"{_error_words(error)} {during(scene.phase)}",
+        phase=scene.phase,
+        since_t=error.seen_t if error.seen_t is not None else scene.t,
+        confidence=0.9,
+        rule="log-error",
+        odd_ranks=(error.rank,) if error.rank else (),
+        evidence=tuple(evidence),
+        next=_log_steps(scene, error),
+    )
+
+
+def _is_fatal(scene: Scene, error: LogError) -> bool:
+    log = scene.snapshot.log
+    if error.kind == "port_in_use" or log.bind_error_line is not None:
+        return True  # the ready line that may follow came from the stranger on our port
+    later = [m for m in log.milestones if m.line > error.line]
+    if later or (log.ready_line is not None and log.ready_line > error.line):
+        return False  # it went on: a warning with an alarming face
+    if error.kind in fatal_kinds():
+        return True
+    return error.seen_t is not None and scene.t - error.seen_t >= _SETTLED_S
+
+
+@lru_cache(maxsize=1)
+def fatal_kinds() -> frozenset[str]:
+    """Kinds that no start survives, from the catalogue of the log."""
+    return frozenset(rule.name for rule in catalogue.rules() if rule.group == "error" and rule.fatal)
+
+
+def _violent(clock: ActivityClock) -> bool:
+    """It did not merely follow its parent: its end has a status of its own. A launcher kills itself last."""
+    if clock.role == "launcher" and clock.exit_signal == 9:
+        return False
+    return bool(clock.exit_signal) or bool(clock.exit_code)
+
+
+def _led(clock: ActivityClock) -> bool:
+    """A launcher that was signalled takes its ranks along: they die of SIGKILL by PR_SET_PDEATHSIG."""
+    return clock.role == "launcher" and bool(clock.exit_signal) and clock.exit_signal != 9
+
+
+def how_it_ended(clock: ActivityClock) -> str:
+    """ "was killed by SIGKILL", "exited with status 1", "is gone (exit status unknown)"."""
+    if clock.exit_signal:
+        verb = "ended" if clock.exit_signal in (1, 2, 15) else "killed"
+        return f"was {verb} by {_SIGNALS.get(clock.exit_signal, f'signal {clock.exit_signal}')}"
+    if clock.exit_code is not None:
+        return f"exited with status {clock.exit_code}"
+    return "is gone (exit status unknown)"
+
+
+def _who(clock: ActivityClock) -> str:
+    name = clock.rank or {"launcher": "the launcher", "scheduler": "the scheduler"}.get(
+        clock.role, "an importing worker" if clock.role == "importing" else f"the {clock.role.replace('_', ' ')}"
+    )
+    return f"{name} (pid {clock.pid})"
+
+
+def _ended_well(scene: Scene, dead: list[ActivityClock]) -> bool:
+    launcher = next(c for c in dead if c.role == "launcher")
+    asked = launcher.exit_signal in (2, 15) or launcher.exit_code in (130, 143)  # Ctrl-C, SIGTERM
+    return launcher.exit_code == 0 or (scene.was_ready and asked)
+
+
+def _sigkill_fact(scene: Scene, first: ActivityClock) -> Evidence:
+    if first.role == "launcher":
+        return Evidence(
+            "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
+        )
+    if scene.snapshot.procs.oom_kills is None:
+        return Evidence("cgroup", "whether the OOM killer did it cannot be read here")
+    return Evidence("cgroup", "the OOM killer's count did not move: somebody else sent SIGKILL")
+
+
+def _error_fact(error: LogError) -> Evidence:
+    return Evidence("log", f"line {error.line}: {clean(error.text, 160)}", error.rank)
+
+
+def _error_words(error: LogError) -> str:
+    who = f"{error.rank}: " if error.rank else ""
+    return f"{who}{error_words(error.kind)}"
+
+
+def _log_steps(scene: Scene, error: LogError | None) -> tuple[NextStep, ...]:
+    path = scene.snapshot.log.path
+    if not path:
+        return ()
+    if error is not None:
+        start = max(1, error.line - 5)
+        return (NextStep("Read the log around the first cause", f"sed -n '{start},{error.line + 25}p' {path}"),)
+    return (NextStep("Read the end of the log", f"tail -n 60 {path}"),)

@@ -1,0 +1,101 @@
+"""The weight load without the log: bytes against the sizes of the shards, and when it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sgmon.analyse.diagnosis.context import Scene
+from sgmon.model import Bar, Evidence
+from sgmon.units import duration, percent, plural, rate, size
+
+#: tqdm's own clock: "[01:23<04:56, ...]"
+_ELAPSED = re.compile(r"\[(?:(\d+):)?(\d+):(\d+)<")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How far the load is. Ranks share the page cache: what each reads from the disk is a part of the whole, so these
+    bytes are summed; what each maps or copies from the cache the others map again, so there the furthest counts."""
+
+    done_bytes: int | None
+    total_bytes: int | None
+    speed: float | None  # bytes/s, counted as ``done_bytes`` is
+    share: float | None  # 0..1
+    eta_s: float | None
+    by: str  # "bar" | "bytes" | ""
+    shards: tuple[str, ...] = ()
+    mount: str = ""
+    fstype: str = ""
+
+
+def load_of(scene: Scene) -> Load | None:
+    """None outside of the weight load."""
+    if scene.phase not in ("weights", "draft_weights"):
+        return None
+    clocks = [v.clock for v in scene.ranks if v.clock is not None]
+    total = scene.snapshot.procs.model_bytes
+    done = _whole([c.load_read_bytes for c in clocks], [c.load_bytes for c in clocks])
+    speed = _whole([c.disk_rate for c in clocks], [c.read_rate for c in clocks])
+    if done is not None and total:
+        done = min(done, total)
+    share, by = None, ""
+    bar = next((b for b in scene.snapshot.log.bars if b.name.endswith("weights_progress") and b.total), None)
+    if bar is not None:
+        share, by = bar.done / bar.total, "bar"
+    elif done is not None and total:
+        share, by = done / total, "bytes"
+    eta = None if bar is None else _eta_of_bar(scene, bar)
+    if eta is None and done is not None and total and speed and speed > 1e5:
+        eta = (total - done) / speed
+    shards = [v.process.shards for v in scene.ranks if v.process.shards is not None]
+    mapped = tuple(sorted({n for s in shards for n in s.names}))
+    first = shards[0] if shards else None
+    return Load(
+        None if done is None else round(done),
+        total,
+        speed,
+        share,
+        eta,
+        by,
+        mapped,
+        first.mount if first else "",
+        first.fstype if first else "",
+    )
+
+
+def _whole(parts: Sequence[float | None], each: Sequence[float | None]) -> float | None:
+    """The sum of the parts, or the largest of what each has by itself, whichever is more; None: nothing known."""
+    known = [part for part in parts if part is not None]
+    summed = [sum(known)] if known else []
+    return max((*summed, *(one for one in each if one is not None)), default=None)
+
+
+def _eta_of_bar(scene: Scene, bar: Bar) -> float | None:
+    """From the bar's own clock, which also ran before the watch; too early to say below 5 %."""
+    share, shown = bar.done / bar.total, _ELAPSED.search(bar.text)
+    if share < 0.05 or bar.moved_t is None or shown is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in shown.groups())
+    elapsed = hours * 3600 + minutes * 60 + seconds + (scene.t - bar.moved_t)
+    return (1 - share) * elapsed / share
+
+
+def load_fact(load: Load) -> Evidence:
+    """ "4.2 of 15.3 GiB read (27%), 507 MiB/s, 22s to go, ext4 on /models"."""
+    parts = []
+    if load.done_bytes is not None:
+        whole = f" of {size(load.total_bytes)}" if load.total_bytes else ""
+        parts.append(f"{size(load.done_bytes)}{whole} read")
+    if load.share is not None:
+        parts.append(f"{percent(load.share * 100)} by the {load.by}")
+    if load.speed is not None:
+        parts.append(rate(load.speed))
+    if load.eta_s is not None:
+        parts.append(f"{duration(load.eta_s)} to go")
+    if load.shards:
+        parts.append(f"{plural(len(load.shards), 'shard')} mapped now")
+    if load.fstype:
+        parts.append(f"{load.fstype} on {load.mount}")
+    return Evidence("bytes", ", ".join(parts) or "no bytes could be counted", value=load.done_bytes)

@@ -1,0 +1,137 @@
+"""The phase of the start: from the log, else from stacks, titles, mapped shards, compilers and the port."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sgmon.analyse.stacks.phase import phase_of, phase_of_all
+from sgmon.model import Snapshot, StackDump
+
+#: a stack this young tells the phase of now; an older one tells that the start has come this far
+STACK_FRESH_S = 30.0
+#: dumps of one request lie this close together
+_TOGETHER_S = 10.0
+
+ORDER = (
+    "launch",
+    "spawn",
+    "dist_init",
+    "weights",
+    "kv_cache",
+    "graphs",
+    "scheduler_ready",
+    "disagg",
+    "http",
+    "warmup",
+    "ready",
+    "serving",
+)
+
+WORDS = {
+    "launch": "launching",
+    "spawn": "importing",
+    "dist_init": "distributed initialisation",
+    "weights": "weight load",
+    "kv_cache": "KV cache",
+    "graphs": "graph capture",
+    "scheduler_ready": "scheduler start",
+    "disagg": "disaggregation set-up",
+    "http": "HTTP start",
+    "warmup": "warm-up",
+    "ready": "serving",
+    "serving": "serving",
+}
+
+
+def words(phase: str) -> str:
+    """ "weight load"; a draft model's phase says so."""
+    name = phase.removeprefix("draft_")
+    text = WORDS.get(name, name or "start")
+    return f"draft model's {text}" if phase.startswith("draft_") else text
+
+
+def during(phase: str) -> str:
+    """ "in the weight load", "while importing"."""
+    name = phase.removeprefix("draft_")
+    if name in ("launch", "spawn", "ready", "serving", ""):
+        return f"while {words(name)}" if name else "in the start"
+    return f"in the {words(phase)}"
+
+
+def order(phase: str) -> int:
+    name = phase.removeprefix("draft_")
+    return ORDER.index(name) if name in ORDER else -1
+
+
+def after(phase: str) -> str:
+    """The phase that usually follows; a draft model goes the same way."""
+    at = order(phase)
+    if not 0 <= at < order("graphs"):
+        return phase
+    return ("draft_" if phase.startswith("draft_") else "") + ORDER[at + 1]
+
+
+class Phase(NamedTuple):
+    """The phase, and what tells it. source: log | stack | proc."""
+
+    name: str
+    source: str
+
+
+def phase_of_snapshot(snapshot: Snapshot) -> Phase:
+    """The log's phase; what stacks and processes show when the log says nothing or is behind them."""
+    shown = _from_processes(snapshot)
+    logged = snapshot.log.phase
+    if not log_is_lost(snapshot):
+        behind = logged in ("launch", "spawn") and order(shown) > order(logged)
+        return Phase(shown, "proc") if behind else Phase(logged, "log")
+    dumps = _dumps(snapshot)
+    stacked = phase_of_all(dumps, version_of(snapshot))
+    if not stacked or order(shown) >= order("warmup"):  # the port knows more than any stack
+        return Phase(shown, "proc")
+    fresh = snapshot.t - max(dump.t for dump in dumps) <= STACK_FRESH_S
+    return Phase(stacked, "stack") if fresh or order(stacked) >= order(shown) else Phase(shown, "proc")
+
+
+def log_is_lost(snapshot: Snapshot) -> bool:
+    """No log can be read, it is empty, or its beginning with all milestones is gone."""
+    return not snapshot.log.phase
+
+
+def phases_of_stacks(snapshot: Snapshot) -> dict[int, str]:
+    """pid -> the phase that its fresh stack proves, for where the log is lost."""
+    if not log_is_lost(snapshot):
+        return {}
+    found = {dump.pid: phase_of(dump, version_of(snapshot)) for dump in _dumps(snapshot)}
+    return {pid: phase for pid, phase in found.items() if phase}
+
+
+def version_of(snapshot: Snapshot) -> str:
+    server = snapshot.server
+    return snapshot.log.version or (server.version if server is not None else "")
+
+
+def _dumps(snapshot: Snapshot) -> list[StackDump]:
+    """The newest usable dump of each process that lives, of the last request alone."""
+    alive = {p.pid for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")}
+    newest = {d.pid: d for d in snapshot.stacks if d.threads and not d.error and d.pid in alive}
+    last_t = max((d.t for d in newest.values()), default=0.0)
+    return [d for d in newest.values() if last_t - d.t <= _TOGETHER_S]
+
+
+def _from_processes(snapshot: Snapshot) -> str:
+    alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
+    schedulers = [p for p in alive if p.role == "scheduler"]
+    port = snapshot.port
+    if port is not None and port.answer == "http" and any(x.ours for x in port.listeners):
+        return "ready" if port.status == 200 else "warmup"
+    if not schedulers:
+        return "spawn" if any(p.role == "importing" for p in alive) else "launch"
+    if snapshot.log.lines:
+        return "spawn"  # there is a log and it has not come to "init begin" yet: trust its order
+    if any(p.shards is not None and p.shards.names for p in schedulers):
+        return "weights"
+    if any(p.compilers for p in schedulers):
+        return "graphs"
+    loaded = any(c.load_bytes for c in snapshot.clocks)
+    return "kv_cache" if loaded else "dist_init"

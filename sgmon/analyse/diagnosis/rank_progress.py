@@ -1,0 +1,35 @@
+"""How far each rank has come by its own lines, counting only lines that every rank prints.
+
+Some lines come from tp rank 0 alone, which ones depends on the version: "TP1 is behind TP0" is a false finding then.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sgmon.analyse.diagnosis.phase import order
+from sgmon.analyse.log.catalogue import silent_by_design
+from sgmon.model import LogState
+
+Place = tuple[int, bool]
+
+
+def places(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str, Place]:
+    """rank -> (order of the phase, whether its end was printed); a rank without a comparable line is left out."""
+    found: dict[str, Place] = {}
+    for milestone in log.milestones:
+        if milestone.rank not in ranks or not _all_print(version, milestone.name, ranks):
+            continue
+        place = order(milestone.phase), milestone.name.endswith("_end")
+        found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), place)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _all_print(version: str, milestone: str, ranks: tuple[str, ...]) -> bool:
+    return not any(silent_by_design(version, milestone, _full(rank)) for rank in ranks)
+
+
+def _full(rank: str) -> str:
+    """A replica of one rank ("DP1") has no TP token: it is its own tp rank 0."""
+    return rank if not rank or "TP" in rank else f"{rank} TP0"

@@ -1,0 +1,212 @@
+"""Ready, or not quite: the ready line, /health, and whose socket it is, together."""
+
+from __future__ import annotations
+
+from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.facts import since
+from sgmon.model import Evidence, NextStep, PortReading, Verdict
+
+#: /health answers only when a token came back, for up to 20 s, and 503 after that
+HEALTH_TIMEOUT_S = 25.0
+#: a ready line may come 22 ms before the port opens; longer means that it never will
+OPEN_S = 15.0
+#: seconds of 200 that stand for a ready line which cannot be seen
+SETTLED_S = 3.0
+
+
+def ready(scene: Scene) -> Verdict | None:
+    """ready, unhealthy, or None: still starting."""
+    port = scene.snapshot.port
+    if scene.args.node_rank > 0:
+        return _other_node(scene)
+    ours = port_is_ours(port)
+    ok = port is not None and port.answer == "http" and port.status == 200
+    if scene.was_ready:
+        if ok and ours is not False:
+            return _verdict_ready(scene, ours)
+        return _unhealthy(scene, ours)
+    if ok and ours and not _early_health(scene.version) and _log_is_partial(scene):
+        return _verdict_ready(scene, ours)
+    return None
+
+
+def _log_is_partial(scene: Scene) -> bool:
+    """There is no log, or its beginning was not read (rotated, or skipped): the ready line may be in that part.
+    Since 0.4.10 /health is 200 only after the warm-up; let it hold for a moment."""
+    begun = {"args", "launch", "dist_init_begin", "load_begin"} & {m.name for m in scene.snapshot.log.milestones}
+    return not begun and scene.t - (scene.snapshot.port_changed_t or 0.0) >= SETTLED_S
+
+
+def port_is_ours(port: PortReading | None) -> bool | None:
+    """Does a listening socket belong to the server's own tree? None: not known."""
+    if port is None or not port.listeners:
+        return None
+    if any(x.ours for x in port.listeners):
+        return True
+    return False if all(x.ours is False for x in port.listeners) else None
+
+
+def foreign_holder(scene: Scene) -> Evidence | None:
+    """Said from the first second: a port in use is found by SGLang only after the whole load."""
+    words = port_holder(scene)
+    port = scene.snapshot.port
+    if not words or port is None:
+        return None
+    return Evidence("port", f"{words}: this start will fail at its end", pid=port.listeners[0].pid)
+
+
+def port_holder(scene: Scene) -> str:
+    """ "port 30000 is held by pid 4242 (python3 -m http.server)"; "" when it is free, our own or not known."""
+    port = scene.snapshot.port
+    if port is None or port_is_ours(port) is not False or scene.args.node_rank > 0:
+        return ""
+    holder = port.listeners[0]
+    who = f"pid {holder.pid}" if holder.pid is not None else "another process"
+    return f"port {port.port} is held by {who}" + (f" ({holder.name})" if holder.name else "")
+
+
+def _verdict_ready(scene: Scene, ours: bool | None) -> Verdict:
+    port = scene.snapshot.port
+    assert port is not None
+    evidence = []
+    if scene.snapshot.log.ready_line is not None:
+        evidence.append(Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"))
+    took = f" in {port.latency_s:.1f} s" if port.latency_s is not None else ""
+    evidence.append(Evidence("port", f"{port.path} on {port.host}:{port.port} says 200{took}"))
+    if ours:
+        evidence.append(Evidence("port", "the listening socket is the server's own"))
+    else:
+        evidence.append(Evidence("port", "whose socket it is could not be read"))
+    if scene.snapshot.log.ready_line is None:
+        evidence.append(Evidence("log", "the ready line was not seen: no log, or its beginning was not read"))
+    return Verdict(
+        "ready",
+        f"the server is ready on {port.host}:{port.port}",
+        phase="serving",
+        confidence=0.98 if ours and scene.was_ready else 0.8,
+        rule="ready",
+        evidence=tuple(evidence),
+    )
+
+
+def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
+    port = scene.snapshot.port
+    line = Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}")
+    seen = next((m.seen_t for m in scene.snapshot.log.milestones if m.name == "ready"), None)
+    waited = scene.t - seen if seen is not None else 0.0
+    before = scene.snapshot.verdict.rule
+    headline, fact, rule = "", Evidence("port", ""), ""
+    if port is None:
+        return _soon(scene, "the ready line is printed; the port was not asked yet")
+    if port.answer == "skipped" and ours is not False:  # a stranger on the port is never asked
+        return scene.snapshot.verdict if scene.snapshot.verdict.state == "ready" else _not_asked(scene, port, ours)
+    changed = scene.snapshot.port_changed_t or 0.0
+    lasted = scene.t - changed
+    if ours is False and port.listeners:
+        holder = port.listeners[0]
+        headline = f"the ready line is false: port {port.port} belongs to pid {holder.pid}, not to this server"
+        fact = Evidence(
+            "port", f"{port.host}:{port.port} is held by pid {holder.pid} {holder.name}".rstrip(), pid=holder.pid
+        )
+        rule = "ready-foreign-port"
+    elif port.answer == "http" and port.status == 503:
+        if waited < OPEN_S and scene.snapshot.verdict.state not in ("ready", "unhealthy"):
+            # The answer may be older than the ready line, whatever the state was: stopped, slow, progressing.
+            return _soon(scene, "the ready line is printed; waiting for the first /health 200")
+        headline = "/health says 503 although the ready line is printed"
+        if _skip_bug(scene):
+            headline += ": 0.4.10.post2 never leaves 503 with --skip-server-warmup"
+        fact = Evidence("port", f"{port.path} says 503 for {since(scene, changed)}")
+        rule = "ready-503"
+    elif port.answer in ("mute", "timeout") and lasted >= HEALTH_TIMEOUT_S:
+        headline = "/health does not answer"
+        fact = Evidence("port", f"{port.host}:{port.port} accepts, and has not answered for {since(scene, changed)}")
+        rule = "ready-mute"
+    elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
+        headline = f"the ready line is printed, but nothing listens on {port.host}:{port.port}"
+        fact = Evidence("port", f"connections are {port.answer}")
+        rule = "ready-refused"
+    elif port.answer == "http" and port.status not in (200, None):
+        headline = f"/health says {port.status} although the ready line is printed"
+        fact = Evidence("port", f"{port.path} says {port.status}")
+        rule = "ready-status"
+    elif before == "ready" and scene.snapshot.verdict.state == "ready":
+        return scene.snapshot.verdict
+    else:
+        return _soon(scene, "the ready line is printed; waiting for the first /health 200")
+    url = f"curl -sS -m 25 -i http://{port.host}:{port.port}{port.path}"
+    return Verdict(
+        "unhealthy",
+        headline,
+        phase="serving",
+        since_t=changed,
+        confidence=0.9,
+        rule=rule,
+        evidence=(line, fact),
+        next=(NextStep("Ask it yourself; it may take 20 s", url),),
+    )
+
+
+def _not_asked(scene: Scene, port: PortReading, ours: bool | None) -> Verdict:
+    """``--no-http``, or a name or namespace that is out of reach: two of the three signs of ready are not enough."""
+    whose = "the server's own" if ours else "of an owner that cannot be seen"
+    url = f"curl -sS -m 25 -i http://{port.host}:{port.port}{port.path}"
+    return Verdict(
+        "unknown",
+        f"the ready line is printed and the listening socket is {whose}; {port.path} is not asked",
+        phase="serving",
+        confidence=0.9,
+        rule="ready-not-asked",
+        evidence=(
+            Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"),
+            Evidence("port", f"not asked: {port.note or 'no reason is known'}"),
+        ),
+        next=(NextStep("Ask it yourself; it may take 20 s", url),),
+    )
+
+
+def _soon(scene: Scene, headline: str) -> Verdict:
+    return Verdict(
+        "progressing",
+        headline,
+        phase="ready",
+        confidence=0.8,
+        rule="ready-soon",
+        evidence=(
+            Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"),
+            Evidence("port", _answer(scene.snapshot.port)),
+        ),
+    )
+
+
+def _answer(port: PortReading | None) -> str:
+    if port is None:
+        return "not asked yet"
+    return f"{port.host}:{port.port} answers {port.status or port.answer}"
+
+
+def _other_node(scene: Scene) -> Verdict | None:
+    """A node of rank above 0 prints no ready line: its dummy health server says that its ranks are."""
+    log = scene.snapshot.log
+    if log.dummy_health_line is None:
+        return None
+    return Verdict(
+        "ready",
+        f"node {scene.args.node_rank}: its ranks are ready; whether the server is, only node 0 can tell",
+        phase="serving",
+        confidence=0.85,
+        rule="ready-node",
+        evidence=(
+            Evidence("log", f"the dummy health server started in line {log.dummy_health_line}"),
+            Evidence("port", f"{_answer(scene.snapshot.port)}; a dummy server says 200 always"),
+        ),
+    )
+
+
+def _early_health(version: str) -> bool:
+    """Up to 0.4.8 /health says 200 before the warm-up has ended."""
+    return version.startswith(("0.1", "0.2", "0.3", "0.4.")) and not version.startswith(("0.4.10", "0.4.9"))
+
+
+def _skip_bug(scene: Scene) -> bool:
+    return scene.version == "0.4.10.post2" and scene.args.skip_server_warmup

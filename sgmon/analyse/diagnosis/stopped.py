@@ -1,0 +1,100 @@
+"""Stopped: a worker in state T or t, or frozen. Certain the moment it is seen."""
+
+from __future__ import annotations
+
+from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.facts import doing_fact
+from sgmon.analyse.diagnosis.phase import during
+from sgmon.model import Evidence, NextStep, Process, Verdict
+from sgmon.units import plural, rank_list
+
+#: a tracer that stays: a dump takes 0.2 s, native 3 s
+TRACED_S = 5.0
+_ROLES = frozenset({"launcher", "scheduler", "importing", "detokenizer", "dp_controller", "tokenizer"})
+
+
+def stopped(scene: Scene) -> Verdict | None:
+    """The stopped processes, what stopped them, and who waits for them."""
+    alive = [p for p in scene.snapshot.procs.processes if p.role in _ROLES and not p.gone]
+    halted = [p for p in alive if p.state == "T" or p.frozen or p.wchan == "__refrigerator" or _traced(scene, p)]
+    if not halted:
+        return None
+    everyone = len(halted) == len(alive) and len(alive) > 1
+    names = _names(halted)
+    frozen = scene.snapshot.procs.cgroup_frozen or any(p.frozen or p.wchan == "__refrigerator" for p in halted)
+    traced = [p for p in halted if p.state == "t"]
+    others = [v for v in scene.ranks if v.pid not in {p.pid for p in halted}]
+    waiting = [v for v in others if not v.moves]
+    own = next((v.phase for v in scene.ranks if v.pid == halted[0].pid), scene.phase)
+    stage = during(own)
+    if frozen:
+        headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
+    elif traced:
+        headline = f"{names} is held by a debugger (pid {traced[0].tracer_pid}) {stage}"
+    elif everyone:
+        headline = f"the whole server is stopped {stage} (Ctrl-Z or SIGSTOP)"
+    else:
+        headline = f"{names} is stopped (SIGSTOP) {stage}"
+    if waiting and not everyone:
+        verb = "waits" if len(waiting) == 1 else "wait"
+        headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
+    evidence = [_fact(p) for p in halted[:3]]
+    evidence += [doing_fact(v) for v in others[:2]]
+    return Verdict(
+        "stopped",
+        headline,
+        phase=own,
+        since_t=min(_since(scene, p) for p in halted),
+        confidence=1.0 if not traced else 0.9,
+        rule="frozen" if frozen else "traced" if traced else "stopped",
+        odd_ranks=() if everyone else tuple(p.rank or p.role for p in halted),
+        evidence=tuple(evidence),
+        next=_steps(halted, frozen, traced),
+    )
+
+
+def _traced(scene: Scene, process: Process) -> bool:
+    """In state t for long, and not by our own dump."""
+    if process.state != "t":
+        return False
+    request = scene.snapshot.stacks_request
+    ours = request is not None and not request.done
+    ours = ours or any(p.name == "stacks" and p.in_flight_since_t is not None for p in scene.snapshot.probes)
+    return not ours and scene.t - _since(scene, process) >= TRACED_S
+
+
+def _since(scene: Scene, process: Process) -> float:
+    for clock in scene.snapshot.clocks:
+        if clock.pid == process.pid and clock.state_since_t is not None:
+            return clock.state_since_t
+    return scene.t
+
+
+def _names(halted: list[Process]) -> str:
+    ranks = tuple(p.rank for p in halted if p.rank)
+    if ranks:
+        return rank_list(ranks)
+    return f"the {halted[0].role.replace('_', ' ')}" if halted[0].role != "importing" else "an importing worker"
+
+
+def _fact(process: Process) -> Evidence:
+    who = process.rank or process.role
+    wchan = f", {process.wchan}" if process.wchan and process.wchan != "0" else ""
+    tracer = f", traced by pid {process.tracer_pid}" if process.tracer_pid else ""
+    return Evidence(
+        "proc", f"{who} (pid {process.pid}): state {process.state}{wchan}{tracer}", process.rank, process.pid
+    )
+
+
+def _steps(halted: list[Process], frozen: bool, traced: list[Process]) -> tuple[NextStep, ...]:
+    if frozen:
+        return (NextStep("Thaw its container", "docker unpause CONTAINER"),)
+    if traced:
+        return (NextStep("See who traces it", f"ps -o pid,user,args -p {traced[0].tracer_pid}"),)
+    pids = " ".join(str(p.pid) for p in halted)
+    return (
+        NextStep("Let it go on", f"kill -CONT {pids}"),
+        NextStep(
+            "See where it stands (works on a stopped process)", f"py-spy dump --nonblocking --pid {halted[0].pid}"
+        ),
+    )

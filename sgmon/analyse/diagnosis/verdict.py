@@ -1,0 +1,203 @@
+"""The verdict: the rules in order, then hysteresis. First match wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sgmon.analyse.diagnosis.absent import absent
+from sgmon.analyse.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
+from sgmon.analyse.diagnosis.causes import with_cause
+from sgmon.analyse.diagnosis.context import Scene, scene_of
+from sgmon.analyse.diagnosis.crash import crashed, shut_down
+from sgmon.analyse.diagnosis.driver import driver_facts
+from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
+from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
+from sgmon.analyse.diagnosis.phase import words
+from sgmon.analyse.diagnosis.progress import cpu_alone, moving
+from sgmon.analyse.diagnosis.ready import ready
+from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, still, storage
+from sgmon.analyse.diagnosis.stopped import stopped
+from sgmon.model import Evidence, NextStep, Snapshot, Verdict
+from sgmon.units import duration
+
+Rule = Callable[[Scene], Verdict | None]
+
+
+def still_spinning(scene: Scene) -> Verdict | None:
+    """It was found to spin, nothing but CPU time has moved since, and the GPU was not seen often enough of late
+    to say so again (readings were missed): then it still spins."""
+    old = scene.snapshot.verdict
+    if old.state not in ("suspect", "stalled") or not any(e.signal == "gpu" for e in old.evidence):
+        return None
+    unseen = any(v.clock is None or v.clock.gpu_util_min is None for v in scene.ranks)
+    return old if unseen and scene.strong_life_t <= old.since_t + 1.0 else None
+
+
+#: the order is the procedure: what is certain first, what needs time last
+RULES: tuple[Rule, ...] = (
+    shut_down,
+    crashed,
+    absent,
+    stopped,
+    ready,
+    gate,
+    weights_from_outside,
+    foreign_build_lock,
+    other_node,
+    still_spinning,
+    storage,
+    stale_lock,
+    still,
+)
+
+#: changes into these are shown at once; others must hold for a moment, so that the line does not flap
+_AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect"})
+HOLD_S = 2.0
+#: the name under which `sgmon run` says that what it started has ended
+COMMAND = "command"
+
+
+def diagnose(snapshot: Snapshot) -> Verdict:
+    """The verdict of this moment; ``snapshot.verdict`` is the previous one."""
+    if snapshot.server is None:
+        return _settle(snapshot, _no_server(snapshot))
+    scene = scene_of(snapshot)
+    found = with_cause(snapshot, _judge(scene))
+    holders = foreign_holders(snapshot) if found.state != "ready" else ()
+    found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *holders))
+    return _settle(snapshot, replace(found, missing=missing_signals(scene)))
+
+
+def _judge(scene: Scene) -> Verdict:
+    for rule in RULES:
+        verdict = rule(scene)
+        if verdict is not None:
+            return verdict
+    if not scene.ranks:
+        return _unseen(scene)
+    if _first_look(scene):
+        return _unjudged(scene)
+    if _unmoved(scene):
+        return _came_late(scene)
+    alone = cpu_alone(scene)
+    return moving(scene) if alone is None else busy_for_nothing(scene, alone)
+
+
+def _no_server(snapshot: Snapshot) -> Verdict:
+    ended = next((p for p in snapshot.probes if p.name == COMMAND and p.error), None)
+    if ended is not None:
+        return Verdict(
+            "crashed",
+            ended.error,
+            phase="launch",
+            confidence=1.0,
+            rule="command-ended",
+            next=(NextStep("Read what it said", ended.remedy),),
+        )
+    if len(snapshot.candidates) > 1:
+        return Verdict(
+            "waiting",
+            f"{len(snapshot.candidates)} SGLang servers run here: choose one",
+            confidence=1.0,
+            rule="choose",
+            next=(NextStep("Watch one of them", f"sgmon --pid {snapshot.candidates[0].pid}"),),
+        )
+    looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
+    held = foreign_holders(snapshot)
+    return Verdict(
+        "waiting",
+        f"no SGLang server yet{looked}",
+        confidence=1.0,
+        rule="no-server",
+        evidence=(*driver_facts(snapshot), *held),
+        next=look_step(held),
+    )
+
+
+def _first_look(scene: Scene) -> bool:
+    """No counter has been seen twice yet: nothing can be said about movement."""
+    if scene.t - (scene.snapshot.server_seen_t or 0.0) > 5.0:
+        return False
+    clocks = [v.clock for v in scene.ranks if v.clock is not None]
+    return all(c.demand_percent is None and c.first_t is not None and scene.t - c.first_t < 3.0 for c in clocks)
+
+
+def _silent_before(scene: Scene) -> bool:
+    """The log had been silent for long when the watch began."""
+    began_t = scene.snapshot.server_seen_t or 0.0
+    log = scene.snapshot.log
+    return log.last_activity_t is not None and began_t - log.last_activity_t >= scene.limits().suspect_s
+
+
+def _unmoved(scene: Scene) -> bool:
+    """Nothing has moved since sgmon came, into a start that was silent already: no ground to call it alive.
+    When that lasts, the rules of the still take over."""
+    began_t = scene.snapshot.server_seen_t or 0.0
+    moved = scene.helpers_t > began_t or any(
+        mark.t > v.clock.first_t
+        for v in scene.ranks
+        if v.clock and v.clock.first_t is not None
+        for mark in v.clock.marks
+    )
+    return not moved and _silent_before(scene)
+
+
+def _came_late(scene: Scene) -> Verdict:
+    looked = duration(scene.t - (scene.snapshot.server_seen_t or 0.0))
+    return Verdict(
+        "unknown",
+        f"{words(scene.phase)}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
+        phase=scene.phase,
+        confidence=0.9,
+        rule="came-late",
+        evidence=(log_fact(scene), *(quiet_fact(v) for v in scene.ranks[:2])),
+        next=(NextStep("Look for longer than a start may be quiet", "sgmon status --seconds 40"),),
+    )
+
+
+def _unjudged(scene: Scene) -> Verdict:
+    return Verdict(
+        "unknown" if _silent_before(scene) else "progressing",
+        f"{words(scene.phase)}: first look, not known yet whether anything moves",
+        phase=scene.phase,
+        confidence=0.4,
+        rule="first-look",
+        evidence=(*(quiet_fact(v) for v in scene.ranks[:2]), log_fact(scene)),
+    )
+
+
+def _unseen(scene: Scene) -> Verdict:
+    """A server is named, but none of its processes was read: the first second, or no permission."""
+    snapshot = scene.snapshot
+    age = scene.t - (snapshot.server_seen_t or 0.0)
+    if age < 10.0 or scene.t - scene.log_life_t < 30.0:
+        return Verdict("progressing", "the server is starting", phase=scene.phase, confidence=0.4, rule="first-look")
+    return Verdict(
+        "unknown",
+        "none of the server's processes can be read: neither hung nor slow can be said",
+        phase=scene.phase,
+        confidence=0.9,
+        rule="blind",
+        evidence=(Evidence("proc", "no process of the server's tree is visible"),),
+        next=(NextStep("See what sgmon may read here", "sgmon doctor"),),
+    )
+
+
+def _settle(snapshot: Snapshot, found: Verdict) -> Verdict:
+    """Keep since_t over equal verdicts; let a softer state wait until it has held."""
+    old = snapshot.verdict
+    if (found.state, found.rule) == (old.state, old.rule):
+        return replace(found, since_t=old.since_t if old.since_t else found.since_t or snapshot.t)
+    if found.state == old.state:
+        return replace(found, since_t=found.since_t or old.since_t or snapshot.t)
+    if (old.state, found.state) == ("stalled", "suspect") and found.since_t <= old.since_t + 1.0:
+        return old  # nothing has moved since: a hole in the readings is no doubt
+    fresh = replace(found, since_t=found.since_t or snapshot.t)
+    if found.state in _AT_ONCE or not old.rule or old.state == "waiting":
+        return fresh
+    if old.pending != found.state:
+        return replace(old, pending=found.state, pending_t=snapshot.t)
+    if snapshot.t - old.pending_t < HOLD_S:
+        return old
+    return fresh

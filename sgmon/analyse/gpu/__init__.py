@@ -1,0 +1,1 @@
+"""GPU readings put in relation: ranks, holders, power levels, spinning."""

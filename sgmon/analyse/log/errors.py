@@ -1,0 +1,218 @@
+"""Which error line is the first cause: candidates are collected, the best grade wins, then the first line.
+
+A traceback is one block: its rank is the one of the record that opens it, its line the exception line that says
+something (or the record, if the exception has no text or the end is cut).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sgmon.analyse.log.catalogue import GRADES, Rule
+from sgmon.analyse.log.lines import exception_name, is_error, looks_like_traceback
+from sgmon.analyse.log.prefix import Origin
+
+ROOT, EXCEPTION, KILLED, VICTIM, CUT, CONSEQUENCE, NOTICE = range(len(GRADES))
+
+#: Headers that say that a process of the server is lost. Others ("loose") may be caught: they count only while
+#: nothing follows.
+_FATAL_HEADER = re.compile(r"hit an exception|^Fatal Python error|warmup error:")
+#: Tracebacks that SGLang logs and goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc).
+_BENIGN_HEADER = re.compile(r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application")
+_CHAIN = ("During handling of the above", "The above exception was the direct")
+#: "Context: self.device='cuda' ..." is logged when set_device fails (sglang 0.4.6 init_torch_distributed).
+_DEVICE_CONTEXT = re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES")
+_DIED = re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess scheduler_(?P<m>\d+) ")
+#: Blocks, candidates kept; a crash loop must not fill the memory.
+LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One line that could be the cause."""
+
+    kind: str
+    grade: int
+    line: int
+    text: str
+    rank: str = ""
+    fatal: bool = False
+    seen_t: float | None = None
+    block: bool = False
+
+
+@dataclass(slots=True)
+class Block:
+    """A traceback, from the record that opens it to the last line of its exception."""
+
+    line: int
+    text: str
+    rank: str
+    fatal: bool
+    seen_t: float | None
+    hint: str = ""
+    best: Candidate | None = None
+    plain: Candidate | None = None
+    complete: bool = False
+    blank: bool = False
+    cancelled: bool = False
+
+    def candidate(self) -> Candidate:
+        """What this block says about the cause."""
+        if self.best is not None:
+            return self.best
+        if self.hint:
+            return Candidate(self.hint, ROOT, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
+        if self.plain is not None:
+            return self.plain
+        return Candidate("exception", CUT, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
+
+
+@dataclass(slots=True)
+class Errors:
+    """All candidates of one run, and the block that is open."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    open: Block | None = None
+    hints: dict[str, str] = field(default_factory=dict)
+    previous: str = ""
+    warnings: int = 0
+    errors: int = 0
+
+    def copy(self) -> Errors:
+        blocks = [replace(block) for block in self.blocks]
+        opened = next((new for new, old in zip(blocks, self.blocks, strict=True) if old is self.open), self.open)
+        opened = replace(opened) if opened is self.open and opened is not None else opened
+        return replace(self, candidates=list(self.candidates), blocks=blocks, open=opened, hints=dict(self.hints))
+
+    def continues(self, body: str, where: Origin) -> bool:
+        """Whether this text still belongs to the open block; closes it if not."""
+        block = self.open
+        if block is None:
+            return False
+        if not body.strip():
+            block.blank = True
+            return True
+        opens = "Traceback (most recent call last)" in body
+        if body.startswith(_CHAIN) or (looks_like_traceback(body) and not where.source):
+            block.blank = False
+            return True
+        if where.source or (block.blank and not body[:1].isspace()) or opens:
+            self.open = None
+            return False
+        return True
+
+    def open_block(self, number: int, text: str, where: Origin, seen_t: float | None) -> None:
+        """A line with "Traceback (most recent call last)" or "Fatal Python error" that belongs to no open block."""
+        body = text[where.body :]
+        if _BENIGN_HEADER.search(body) or (body.startswith("Traceback") and _BENIGN_HEADER.search(self.previous)):
+            block = Block(number, text, where.rank, False, seen_t, cancelled=True)
+        else:
+            block = Block(number, text, where.rank, bool(_FATAL_HEADER.search(body)), seen_t)
+            block.hint = self.hints.get(where.rank, "")
+        self.open = block
+        if len(self.blocks) < LIMIT:
+            self.blocks.append(block)
+        if not block.cancelled:
+            self.errors += 1
+
+    def in_block(self, number: int, body: str, found: Iterable[Rule], seen_t: float | None) -> None:
+        """A line of the open block."""
+        block = self.open
+        name = exception_name(body)
+        if block is None or not body.strip():
+            return
+        message = body.partition(":")[2].strip() if name else ""
+        for rule in found:
+            if rule.group == "error" and is_error(rule, body):
+                grade = rule.grade
+                rank = block.rank or _died_rank(body)
+                made = Candidate(rule.name, grade, number, body, rank, block.fatal, seen_t, True)
+                if block.best is None or grade < block.best.grade:
+                    block.best = made
+        if name and block.plain is None:
+            line, text = (number, body) if message else (block.line, block.text)
+            block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
+        if name:
+            block.complete = True
+
+    def single(self, number: int, text: str, rank: str, rule: Rule, seen_t: float | None) -> None:
+        """An error line outside of any block."""
+        self.errors += 1
+        rank = rank or _died_rank(text)
+        if len(self.candidates) < LIMIT:
+            self.candidates.append(Candidate(rule.name, rule.grade, number, text, rank, rule.fatal, seen_t))
+
+    def context(self, body: str, rank: str) -> None:
+        """Lines that explain the next exception of the same rank."""
+        if _DEVICE_CONTEXT.search(body):
+            self.hints[rank] = "invalid_device"
+
+    def progress(self) -> None:
+        """The server went on: a loose traceback before this was caught."""
+        for block in self.blocks:
+            if not block.fatal and not block.cancelled and block is not self.open:
+                best = block.best
+                if best is None or best.grade not in (KILLED, CONSEQUENCE):
+                    block.cancelled = True
+
+    def all(self) -> list[Candidate]:
+        """Every candidate, blocks included, by line."""
+        found = [*self.candidates]
+        found += (_fatal_at_end(block) for block in self.blocks if not block.cancelled)
+        return sorted(found, key=lambda c: c.line)
+
+    def first_cause(self, stopped_line: int | None = None) -> Candidate | None:
+        """The candidate nearest to the cause. After an asked-for stop (SIGTERM) only causes count, no victims."""
+        best: Candidate | None = None
+        found = self.all()
+        for candidate in found:
+            if candidate.grade == NOTICE or (candidate.grade == KILLED and _explained(candidate, found)):
+                continue
+            if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
+                continue
+            if best is None or candidate.grade < best.grade:
+                best = candidate
+        return best
+
+    def fatal(self, stopped_line: int | None = None) -> Candidate | None:
+        """The first line after which this start cannot succeed."""
+        for candidate in self.all():
+            if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
+                continue
+            if candidate.fatal:
+                return candidate
+        return None
+
+
+def _fatal_at_end(block: Block) -> Candidate:
+    made = block.candidate()
+    if block.fatal or made.fatal or not block.complete:
+        return made
+    # a loose traceback that nothing followed: the process died of it
+    return Candidate(made.kind, made.grade, made.line, made.text, made.rank, True, made.seen_t, True)
+
+
+def _died_rank(text: str) -> str:
+    """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
+    died = _DIED.search(text)
+    return f"#{died['n'] or died['m']}" if died else ""
+
+
+def _explained(killed: Candidate, found: list[Candidate]) -> bool:
+    """Whether an exit by signal only ends what an exception of that rank began: the launcher kills its own tree."""
+    number = killed.rank.removeprefix("#")
+    for other in found:
+        if other.line >= killed.line:
+            return False
+        if other.block and other.fatal and (number == killed.rank or other.rank.endswith(f"TP{number}")):
+            return True
+    return False
+
+
+def snake(name: str) -> str:
+    """ "AssertionError" -> "assertion_error"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -1,0 +1,259 @@
+"""The text behind the log panel: lines by byte offset, described when looked at, in bounded memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
+from sgmon.analyse.log.search import Search, Survey, kind_hint
+from sgmon.analyse.log.steady import SteadyLines
+from sgmon.analyse.log.textfile import RegularFile, Spool
+from sgmon.model import LogLine, LogReading
+from sgmon.text import clean
+
+Describe = Callable[[int, str], LogLine]
+Hint = Callable[[str], bool]
+Entry = tuple[int, LogLine]
+KEPT_BLOCKS = 48
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A described block. ``size``: of the log when it was read; ``ended``: nothing can be added to it."""
+
+    size: int
+    ended: bool
+    before: int | None
+    entries: list[Entry]
+
+
+class _Generation:
+    """One file, from its first byte to its last. Truncation or another file begins a new one."""
+
+    def __init__(self, file: RegularFile | Spool) -> None:
+        self.file = file
+        self.counts = NewlineCounts()
+        self.size = file.size
+        self.blocks: OrderedDict[int, _Kept] = OrderedDict()
+        self.lock = threading.Lock()
+
+
+class LogIndex:
+    """Random access to a log of any size. The engine writes (``follow``), one view reads; a thread counts lines."""
+
+    block_bytes = BLOCK
+
+    def __init__(self, describe: Describe | None = None, *, live: bool = True) -> None:
+        if describe is None:
+            from sgmon.analyse.log.lines import describe as of_sglang
+
+            describe = of_sglang
+        self._describe = SteadyLines(describe)
+        self._live = live
+        self._generation: _Generation | None = None
+        self._wake = threading.Event()
+        self._counter: threading.Thread | None = None
+        self._closed = False
+        self._spooled_to = 0
+        self.version = 0  # differs after every change
+        self.generation = 0  # differs when earlier offsets mean nothing any more
+        self.path = ""
+        self.identity = ""
+        self.kind = ""
+        self.change = ""
+        self.note = ""
+        self.writer_offset: int | None = None
+
+    # what the engine calls
+
+    def follow(self, reading: LogReading) -> None:
+        """Take over what the log probe saw: live, the file is read when looked at; in a replay its text is kept."""
+        self.kind, self.change, self.note = reading.kind, reading.change, reading.note
+        self.writer_offset = reading.writer_offset
+        if self._live and reading.kind in ("file", "deleted") and self._follow_file(reading):
+            pass
+        elif reading.text or (self._generation is not None and reading.change in ("rotated", "truncated")):
+            self._follow_text(reading)
+        self.path, self.identity = reading.path, reading.identity
+        self.version += 1
+
+    def close(self) -> None:
+        """End the counting thread and let go of the file."""
+        self._closed = True
+        self._generation = None
+        self._wake.set()
+
+    def _follow_file(self, reading: LogReading) -> bool:
+        held = self._generation
+        file = held.file if held is not None else None
+        fits = isinstance(file, RegularFile) and (
+            file.identity == reading.identity if reading.identity else reading.path == self.path
+        )
+        if held is not None and isinstance(file, RegularFile) and fits:
+            size = file.size_now()
+            if size >= held.size and reading.change != "truncated":
+                held.size = size
+                self._wake.set()
+                return True
+        if reading.change == "missing":
+            return True  # what is held stays readable
+        try:
+            file = RegularFile(reading.path)
+        except OSError:
+            return isinstance(file, RegularFile) and fits
+        if reading.identity and file.identity != reading.identity:
+            return False  # the name leads to another file by now: only the readings have the text
+        self._begin(file)
+        return True
+
+    def _follow_text(self, reading: LogReading) -> None:
+        held = self._generation
+        spool = held.file if held is not None else None
+        anew = reading.change in ("rotated", "truncated", "appeared") or reading.path != self.path
+        if not isinstance(spool, Spool) or (anew and spool.size):
+            spool = Spool()
+            spool.append(reading.text)
+            self._begin(spool)
+        elif held is not None:
+            spool.append(reading.text)
+            held.size = spool.size
+        self._wake.set()
+
+    def _begin(self, file: RegularFile | Spool) -> None:
+        self._generation = _Generation(file)
+        self.generation += 1
+        if self._counter is None:
+            self._counter = threading.Thread(target=self._count, name="log-index", daemon=True)
+            self._counter.start()
+        self._wake.set()
+
+    def _count(self) -> None:
+        while not self._closed:
+            self._wake.wait()
+            self._wake.clear()
+            held = self._generation
+            while held is not None and held is self._generation:
+                if not held.counts.advance(held.file, held.size):
+                    break
+                self.version += 1
+
+    # what the view asks
+
+    @property
+    def size(self) -> int:
+        """Bytes that can be read."""
+        held = self._generation
+        return held.size if held is not None else 0
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks, the last one partly filled."""
+        return (self.size + BLOCK - 1) // BLOCK
+
+    @property
+    def indexed(self) -> int:
+        """Bytes whose line ends are counted."""
+        held = self._generation
+        return held.counts.counted if held is not None else 0
+
+    @property
+    def total(self) -> int:
+        """Lines counted so far, with the unfinished one at the end; exact once ``indexed`` reaches ``size``."""
+        held = self._generation
+        if held is None:
+            return 0
+        return held.counts.newlines + (1 if held.counts.open_line else 0)
+
+    def block(self, block: int) -> list[Entry]:
+        """The lines that begin in this block, described, with their offsets. Several may share an offset."""
+        held = self._generation
+        if held is None or block < 0:
+            return []
+        size, before = held.size, held.counts.before(block)
+        with held.lock:
+            kept = held.blocks.get(block)
+            if kept is not None and kept.before == before and (kept.ended or kept.size == size):
+                held.blocks.move_to_end(block)
+                return kept.entries
+        known = kept.entries if kept is not None and kept.before == before else []
+        fresh = self._read(held, block, size, known)
+        with held.lock:
+            held.blocks[block] = fresh
+            held.blocks.move_to_end(block)
+            while len(held.blocks) > KEPT_BLOCKS:
+                held.blocks.popitem(last=False)
+        return fresh.entries
+
+    def peek(self, block: int, hint: Hint | None = None) -> Iterator[Entry]:
+        """Like ``block``, kept nowhere, one by one, without the lines that ``hint`` says cannot be wanted."""
+        held = self._generation
+        if held is None or (hint is not None and not holds(held.file, block, hint)):
+            return
+        raw, _ = raw_lines(held.file, block, held.size)
+        for offset, text in raw:
+            if hint is None or hint(text):
+                yield from ((offset, self._line(0, piece)) for piece in pieces(text))
+
+    def _read(self, held: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
+        raw, ended = raw_lines(held.file, block, size)
+        before = held.counts.before(block)
+        number = 0
+        if raw and before is not None:
+            number = before + (1 if raw[0][0] == block * BLOCK else 2)
+        # All but the last known line are complete and stay as they are.
+        reuse = known[: next((i for i, e in enumerate(known) if e[0] == known[-1][0]), 0)] if known else []
+        reused = reuse[-1][0] if reuse else -1
+        entries = list(reuse)
+        for index, (offset, text) in enumerate(raw):
+            if offset <= reused:
+                continue
+            at = number + index if number else 0
+            entries.extend((offset, self._line(at, piece)) for piece in pieces(text))
+        return _Kept(size, ended, before, entries)
+
+    def _line(self, number: int, text: str) -> LogLine:
+        line = self._describe(number, text)
+        if line.kind == "" and bar_stem(line.text) is not None:
+            line = LogLine(number, line.text, line.rank, line.t, line.level, "bar", line.milestone)
+        if len(line.text) > CELLS or not line.text.isprintable():
+            text = clean(line.text, CELLS)
+            line = LogLine(number, text, line.rank, line.t, line.level, line.kind, line.milestone)
+        return line
+
+    def offset_of(self, number: int) -> int | None:
+        """Where line ``number`` (from 1) begins; None when it is not there or not counted yet."""
+        held = self._generation
+        if held is None:
+            return None
+        block = held.counts.block_of(number)
+        if block is None:
+            return None
+        while block * BLOCK < held.size:
+            for offset, line in self.block(block):
+                if line.number >= number:
+                    return offset
+            block += 1
+        return None
+
+    def line(self, number: int) -> LogLine | None:
+        """Line ``number``, counted from 1, as it stands now."""
+        offset = self.offset_of(number)
+        if offset is None:
+            return None
+        found = [line for at, line in self.block(offset // BLOCK) if at == offset]
+        return found[-1] if found else None
+
+    def hint(self, kind: str) -> Hint | None:
+        """A quick look that lets no line of this kind ("error", "milestone") through unseen; None: there is none."""
+        return kind_hint(kind)
+
+    def search(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Search:
+        """Look for one line, in a thread of its own."""
+        return Search(self, wanted, hint)
+
+    def survey(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Survey:
+        """Find out which blocks hold lines that pass, in a thread of its own, from the end backwards."""
+        return Survey(self, wanted, hint)

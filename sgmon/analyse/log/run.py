@@ -1,0 +1,361 @@
+"""One start of a server, record by record: what each means for milestones, bars, arguments, errors.
+
+A second ``server_args=`` line after a server was lost or stopped is a new start in the same file: a new run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+
+from sgmon.analyse.log.bars import Frame
+from sgmon.analyse.log.bars import frames as bar_frames
+from sgmon.analyse.log.catalogue import Rule
+from sgmon.analyse.log.errors import CONSEQUENCE, NOTICE, Candidate, Errors
+from sgmon.analyse.log.lines import LOOK, exception_name, fragments, is_error
+from sgmon.analyse.log.prefix import Origin, canonical_rank, origin
+from sgmon.analyse.log.ranks import Milestones
+from sgmon.discovery.args_line import parse_server_args
+from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
+from sgmon.model.server import ServerArgs
+from sgmon.text import clean, mask
+
+#: Longest error text kept.
+ERROR_TEXT = 1_000
+_VERSION = re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)")
+_GRAPH_PHASES = ("graphs", "draft_graphs")
+_WEIGHT_PHASES = ("weights", "draft_weights")
+
+
+@dataclass(slots=True)
+class Run:
+    """Accumulates; ``state`` makes the immutable picture."""
+
+    milestones: Milestones = field(default_factory=Milestones)
+    errors: Errors = field(default_factory=Errors)
+    bars: dict[str, Bar] = field(default_factory=dict)
+    args: ServerArgs | None = None
+    version: str = ""
+    bind_error_line: int | None = None
+    sigterm_line: int | None = None
+    unhealthy_line: int | None = None
+    noise: int = 0
+    warnings: int = 0
+    runs: int = 1
+    first_line: int = 1
+    pseudo: list[Milestone] = field(default_factory=list)
+
+    @property
+    def wants_every_line(self) -> bool:
+        """Whether a traceback is open, so that lines without any literal count too."""
+        return self.errors.open is not None
+
+    @property
+    def serving(self) -> bool:
+        """Whether the start is over, so that milestones and bars say nothing."""
+        return self.milestones.ready_line is not None or self.milestones.dummy_line is not None
+
+    def copy(self) -> Run:
+        """To read the unfinished line with, at every look: what is immutable is shared."""
+        return replace(
+            self,
+            milestones=self.milestones.copy(),
+            errors=self.errors.copy(),
+            bars=dict(self.bars),
+            pseudo=list(self.pseudo),
+        )
+
+    def wants(self, rules: Iterable[Rule], special: bool) -> bool:
+        """Whether a line with such literals must be looked at; one that is only known noise is counted here."""
+        if special or self.wants_every_line:
+            return True
+        if all(rule.group == "noise" for rule in rules):
+            self.noise += 1
+            return False
+        return not all(self.milestones.ignores(rule) for rule in rules)
+
+    def skip(self, previous: str) -> None:
+        """The text before the next looked-at line (a traceback's title may stand there)."""
+        self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
+
+    def line(
+        self, number: int, text: str, rules: Iterable[Rule], seen_t: float | None, continued: bool = False
+    ) -> None:
+        """Take one line: all its frames and glued records. continued: what is left of a line half taken."""
+        rules = tuple(rules)
+        for fragment in fragments(text):
+            self._record(number, fragment[:LOOK], rules, seen_t)
+            self.errors.previous = fragment[-400:]
+        if not continued and not text.strip() and self.errors.open is not None:
+            self.errors.open.blank = True
+
+    def moves(self, tail: str, number: int, seen_t: float) -> bool:
+        """Whether the unterminated tail shows a bar that moved; its count is remembered with the time."""
+        newest = bar_frames(tail) if "%" in tail else []
+        return self._frames(newest, number, seen_t, final=False) if newest else False
+
+    def state(self, base: LogState) -> LogState:
+        """``base`` (path, lines, times) with everything that this run told."""
+        stopped = self.sigterm_line
+        fatal = self.errors.fatal(stopped)
+        cause = self.errors.first_cause(stopped)
+        ready = self.milestones.ready_line
+        outcome = "unfinished"
+        if fatal is not None:
+            outcome = "crashed"
+        elif ready is not None or self.milestones.dummy_line is not None:
+            outcome = "ready"
+            if self.unhealthy_line is not None and self.unhealthy_line > (ready or 0):
+                outcome = "unhealthy"
+        ranks, exceptions = self._ranks()
+        last = self.milestones.last or self.milestones.fallback or self._fallback()
+        return replace(
+            base,
+            version=self.version,
+            args=self.args,
+            phase=self.milestones.phase,
+            outcome=outcome,
+            last_milestone=last,
+            milestones=tuple(self.milestones.found),
+            ranks=ranks,
+            failed_ranks=exceptions,
+            bars=tuple(self.bars.values()),
+            error=self._error(cause),
+            fatal_line=fatal.line if fatal else None,
+            ready_line=ready,
+            http_up_line=self.milestones.http_up_line,
+            bind_error_line=self.bind_error_line,
+            dummy_health_line=self.milestones.dummy_line,
+            sigterm_line=self.sigterm_line,
+            warnings=self.warnings,
+            errors=self.errors.errors,
+            noise=self.noise,
+            runs=self.runs,
+            run_line=self.first_line,
+        )
+
+    def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None) -> None:
+        where = origin(text)
+        body = text[where.body :]
+        found = [(rule, match) for rule in rules if (match := rule.search(text))]
+        frames = bar_frames(text) if "%" in text else []
+        if frames:
+            self._frames(frames, number, seen_t, final=True)
+        if self.errors.open is not None and self.errors.continues(body, where):
+            self.errors.in_block(number, body, [rule for rule, _ in found], seen_t)
+            for rule, match in found:
+                if rule.group == "milestone" and rule.rank_only and "n" in match.groupdict():
+                    self._milestone(rule, match, number, where, seen_t)
+            return
+        if any(rule.group == "noise" for rule, _ in found):
+            self.noise += 1
+            found = [(rule, match) for rule, match in found if rule.group == "milestone"]
+        for rule, match in found:
+            if rule.group == "milestone":
+                self._milestone(rule, match, number, where, seen_t, text)
+        errors = [rule for rule, _ in found if rule.group == "error" and is_error(rule, body)]
+        for rule in errors:
+            self._error_line(rule, number, text, body, where, seen_t)
+        if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
+            self.errors.open_block(number, text, where, seen_t)
+        elif not errors and not found and where.level in ("warning", "error") and where.source != "glog":
+            self.warnings += 1
+        if "Context: " in body:
+            self.errors.context(body, where.rank)
+        if not self.version and "sglang" in body[:4000]:
+            named = _VERSION.search(body[:4000])
+            self.version = clean(named[1]) if named else ""
+
+    def _milestone(
+        self,
+        rule: Rule,
+        match: re.Match[str],
+        number: int,
+        where: Origin,
+        seen_t: float | None,
+        text: str = "",
+    ) -> None:
+        if rule.name == "args":
+            self._arguments(text, number)
+        rank, inferred = where.rank, where.rank_inferred
+        groups = {name: value for name, value in match.groupdict().items() if value is not None}
+        if rule.rank_only and "n" in groups and not rank:
+            rank = self._rank_of(groups["n"])
+        elif where.source == "torch":
+            rank = ""
+        told = tuple((name, clean(mask(value), 1000)) for name, value in groups.items() if name not in ("what",))
+        if rule.name == "shutdown":
+            self.sigterm_line = self.sigterm_line or number
+            return
+        made = self.milestones.add(rule, number, rank, where.t, seen_t, told, inferred)
+        if made is not None:
+            self.errors.progress()
+
+    def _arguments(self, text: str, number: int) -> None:
+        lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
+        if lost or self.milestones.ready_line is not None:
+            self._begin_again(number)
+        parsed = parse_server_args(text)
+        if parsed is not None:
+            self.args = parsed
+
+    def _begin_again(self, number: int) -> None:
+        fresh = Run(runs=self.runs + 1, first_line=number)
+        for item in fields(self):
+            setattr(self, item.name, getattr(fresh, item.name))
+
+    def _rank_of(self, number: str) -> str:
+        block = self.errors.open
+        if block is not None and re.search(rf"\bTP{number}$", block.rank):
+            return block.rank
+        return f"TP{number}"
+
+    def _error_line(self, rule: Rule, number: int, text: str, body: str, where: Origin, seen_t: float | None) -> None:
+        if rule.name == "health_check_failed":
+            self.unhealthy_line = number
+        if rule.name == "port_in_use" and "attempting to bind" in body:
+            self.bind_error_line = self.bind_error_line or number
+        if self.milestones.ready_line is not None and rule.in_block and where.source == "":
+            return  # an exception of a request, not of the server
+        rank = where.rank if not where.rank_inferred else ""
+        self.errors.single(number, text, rank, rule, seen_t)
+        if rule.grade == NOTICE:
+            return
+        name = "error" if rule.grade == CONSEQUENCE or rule.name == "killed_sigkill" else "exception"
+        if rule.name == "tcpstore_lost":
+            name = "store_lost"
+        event = "raised" if exception_name(body) and where.source == "sglang" else "error"
+        self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
+
+    def _frames(self, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
+        moved = False
+        if self.serving:
+            return moved  # a bar while serving (re-capture) is no start
+        for frame in frames:
+            name = self._bar_name(frame)
+            if not name:
+                continue
+            known = self.bars.get(name)
+            finished = frame.total > 0 and frame.done >= frame.total
+            if known is not None and (known.done, known.total) == (frame.done, frame.total):
+                moved_t = known.moved_t
+            else:
+                moved_t, moved = seen_t, True
+            rank = self.milestones.bar_rank(name) if final else (known.rank if known else None)
+            self.bars[name] = Bar(
+                name,
+                frame.done,
+                frame.total,
+                number,
+                clean(mask(frame.text), 200),
+                rank or "",
+                seen_t,
+                moved_t,
+                finished,
+            )
+            if final:
+                self._bar_milestone(name, finished, number, seen_t, rank)
+        return moved
+
+    def _bar_milestone(self, name: str, finished: bool, number: int, seen_t: float | None, rank: str | None) -> None:
+        draft = "draft_" if name.startswith("draft_") else ""
+        bare = name.removeprefix("draft_")
+        phase = {"weights_progress": "weights", "graph_progress": "graphs", "weights_quant": "weights"}.get(bare, "")
+        shown = "weights_100" if bare == "weights_progress" and finished else bare
+        made = Milestone(
+            draft + shown,
+            "progress",
+            draft + phase if phase else "",
+            number,
+            rank or "",
+            None,
+            seen_t,
+        )
+        self.milestones.bar(made, rank)
+        self.errors.progress()
+
+    def _bar_name(self, frame: Frame) -> str:
+        name = frame.name
+        phase = self.milestones.phase
+        if not name:
+            if frame.described:
+                return ""
+            if phase in _GRAPH_PHASES or "graph_begin" in self.milestones.seen:
+                name = "graph_progress"
+            elif phase in _WEIGHT_PHASES:
+                name = "weights_progress" if "weights_100" not in self.milestones.seen else ""
+            if not name:
+                return ""
+        if name == "weights_progress" and self.milestones.drafting:
+            return "draft_weights_progress"
+        if name == "graph_progress" and phase == "draft_graphs":
+            return "draft_graph_progress"
+        return name
+
+    def _ranks(self) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
+        """Last milestone per rank; "exception" for a rank that raised, unless all did (then the place tells more)."""
+        blocks = [block.rank for block in self.errors.blocks if block.rank]
+        progress = {rank.rank: rank for rank in self.milestones.progress(blocks)}
+        raised: dict[str, RankProgress] = {}
+        for block in self.errors.blocks:
+            if block.rank and not block.cancelled and block.rank not in raised:
+                raised[block.rank] = RankProgress(block.rank, "exception", block.line, seen_t=block.seen_t)
+        weak: dict[str, RankProgress] = {}
+        for made in self.pseudo:
+            if not made.rank:
+                continue
+            entry = RankProgress(made.rank, made.name, made.line, "", made.t, made.seen_t)
+            if made.event == "raised":
+                raised.setdefault(made.rank, entry)
+            elif made.name == "store_lost" or made.rank not in weak:
+                weak[made.rank] = entry
+        known = [rank for rank in progress if rank]
+        if len(known) > 1 and all(rank in raised for rank in known):
+            return tuple(progress.values()), tuple(raised)
+        for rank, entry in raised.items():
+            old = progress.get(rank)
+            if old is None or old.line < entry.line:
+                progress[rank] = replace(entry, phase=old.phase if old else "")
+        for rank, entry in weak.items():
+            named = _as_tp(rank, progress)
+            if named not in progress:
+                progress[named] = replace(entry, rank=named)
+        many = self.args is not None and self.args.tp * self.args.dp * self.args.pp > 1
+        if len(progress) > 1 or many:
+            progress.pop("", None)
+        return tuple(progress.values()), tuple(raised)
+
+    def _fallback(self) -> Milestone | None:
+        """Where no milestone is in the text: the error that takes its place."""
+        blocks = [
+            Milestone("exception", "error", "", b.line, b.rank, None, b.seen_t)
+            for b in self.errors.blocks
+            if b.fatal and not b.cancelled
+        ]
+        raised = sorted([*blocks, *(m for m in self.pseudo if m.name == "exception")], key=lambda m: m.line)
+        if raised:
+            return raised[0]
+        lost = [made for made in self.pseudo if made.name == "store_lost"]
+        if lost:
+            return lost[-1]
+        return self.pseudo[0] if self.pseudo else None
+
+    def _error(self, cause: Candidate | None) -> LogError | None:
+        if cause is None:
+            return None
+        rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
+        known = {rank.rank for rank in self.milestones.progress()}
+        if cause.rank.startswith("#") and rank not in known:
+            rank = ""
+        return LogError(cause.kind, cause.line, clean(mask(cause.text.strip()), ERROR_TEXT), rank, cause.seen_t)
+
+
+def _as_tp(rank: str, known: Iterable[str]) -> str:
+    """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
+    if not rank.startswith("rank"):
+        return canonical_rank(rank) or rank
+    for name in known:
+        if re.search(rf"\bTP{rank[4:]}$", name):
+            return name
+    return rank

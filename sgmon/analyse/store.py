@@ -1,0 +1,241 @@
+"""Events in, snapshots out. Deterministic: nothing here looks at a clock or does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sgmon.analyse.activity.tracker import ActivityTracker
+from sgmon.analyse.diagnosis.verdict import diagnose
+from sgmon.analyse.gpu.rank_mapping import assign
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.stacks.causes import Cause, Facts, match
+from sgmon.model import (
+    Baseline,
+    Event,
+    GpuReading,
+    LogReading,
+    LogState,
+    PortReading,
+    ProbeReading,
+    ProbeStatus,
+    ProcsReading,
+    RasReading,
+    Series,
+    Server,
+    ServerReading,
+    Snapshot,
+    StackDump,
+    StacksReading,
+    StartReading,
+    VerdictChange,
+    WatchDirReading,
+)
+
+SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
+SERIES_STEP_S = 0.9
+OLD_POINTS = 180
+KEPT_STACKS = 96
+KEPT_VERDICTS = 64
+#: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
+_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras"})
+
+
+class Store:
+    """Holds the snapshot and what is needed to make the next one. ``step`` is the only way in."""
+
+    def __init__(self, epoch: float, *, replay: str = "", book: Sequence[Cause] | None = None) -> None:
+        self.snapshot = Snapshot(epoch=epoch, replay=replay)
+        self._fold = LogFold()
+        self._activity = ActivityTracker()
+        self._book = book
+        self._matched: object = None
+
+    def step(self, event: Event) -> Snapshot:
+        """Fold one event in. An event out of order keeps the newer time (probes run side by side)."""
+        old = self.snapshot
+        new = replace(old, t=max(old.t, event.t))
+        reading = event.reading
+        if isinstance(reading, ServerReading):
+            new = self._server(new, reading)
+        elif isinstance(reading, ProcsReading):
+            new = _with_ranks(replace(new, procs=reading))
+        elif isinstance(reading, GpuReading):
+            new = _with_series(_with_ranks(replace(new, gpu=reading)), event.t)
+        elif isinstance(reading, LogReading):
+            self._fold.feed(reading, event.t)
+            new = self._with_log(new)
+        elif isinstance(reading, PortReading):
+            new = _with_port(new, reading, event.t)
+        elif isinstance(reading, RasReading):
+            new = replace(new, ras=reading)
+        elif isinstance(reading, StacksReading):
+            new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
+        elif isinstance(reading, StartReading):
+            new = replace(new, start=reading)
+        elif isinstance(reading, WatchDirReading):
+            new = replace(new, watch_dirs=reading)
+        elif isinstance(reading, Baseline):
+            new = _with_baseline(new, reading)
+        new = replace(new, probes=_probe_status(new.probes, event))
+        new = replace(new, clocks=self._activity.observe(event, new))
+        if event.kind in _JUDGED:
+            new = _judge(self._with_causes(new))
+        self.snapshot = new
+        return new
+
+    def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
+        """What the engine knows beside the events: files it has written, where a replay is."""
+        if saved is not None:
+            self.snapshot = replace(self.snapshot, saved=saved)
+        if replay is not None:
+            self.snapshot = replace(self.snapshot, replay=replay)
+        return self.snapshot
+
+    def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
+        new = replace(new, candidates=reading.candidates, looked_for=reading.looked_for)
+        server = reading.server
+        if server is None:
+            return new  # the last server stays in view: its end is what people want to see
+        if new.server is not None and _same(new.server, server):
+            return replace(new, server=_keep_args(new.server, server))
+        if new.server is not None:
+            self._fold = LogFold()
+            self._activity = ActivityTracker()
+            new = Snapshot(
+                t=new.t,
+                epoch=new.epoch,
+                candidates=new.candidates,
+                looked_for=new.looked_for,
+                restarts=new.restarts + 1,
+                gpu=new.gpu,
+                series=new.series,
+                probes=new.probes,
+                verdict=new.verdict,
+                verdicts=new.verdicts,
+                replay=new.replay,
+                dropped=new.dropped,
+                saved=new.saved,
+            )
+        return replace(new, server=server, server_seen_t=new.t)
+
+    def _with_causes(self, new: Snapshot) -> Snapshot:
+        """What the cause book says, looked up again only when what it reads has changed: stacks, error, NCCL."""
+        if new.server is None or not (new.stacks or new.log.error or new.ras):
+            return new
+        seen = (new.stacks, new.log.error, new.ras, new.verdict.state)
+        if seen == self._matched:
+            return new
+        self._matched = seen
+        facts = Facts(dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, port=new.port)
+        return replace(new, causes=match(facts, self._book))
+
+    def _with_log(self, new: Snapshot) -> Snapshot:
+        log: LogState = self._fold.state()
+        if log is new.log:
+            return new
+        new = replace(new, log=log)
+        server = new.server
+        if server is not None and log.args is not None and server.args_source.startswith("retitled"):
+            server = replace(server, args=log.args, args_source="server_args line of the log")
+            new = replace(new, server=server)
+        return new
+
+
+def _same(old: Server, new: Server) -> bool:
+    return old.pid == new.pid and old.start_ticks == new.start_ticks
+
+
+def _keep_args(old: Server, new: Server) -> Server:
+    """What the log told of a retitled server stays known."""
+    if new.args_source.startswith("retitled") and not old.args_source.startswith("retitled"):
+        return replace(new, args=old.args, args_source=old.args_source)
+    return old if old == new else new
+
+
+def _with_ranks(new: Snapshot) -> Snapshot:
+    if new.server is None or not new.gpu.gpus:
+        return new
+    gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args, new.server.visible_devices)
+    return new if gpus == new.gpu.gpus else replace(new, gpu=replace(new.gpu, gpus=gpus))
+
+
+def _with_series(new: Snapshot, t: float) -> Snapshot:
+    series = {s.name: s for s in new.series}
+    for gpu in new.gpu.gpus:
+        values = {"used": gpu.used_bytes, "util": gpu.util_percent, "power": gpu.power_w}
+        for what, value in values.items():
+            name = f"gpu{gpu.index}.{what}"
+            points = series[name].points if name in series else ()
+            if points and t - points[-1][0] < SERIES_STEP_S:
+                continue
+            point = (round(t, 2), None if value is None else float(value))
+            series[name] = Series(name, _grown(points, point))
+    return replace(new, series=tuple(series.values()))
+
+
+def _grown(
+    points: tuple[tuple[float, float | None], ...], point: tuple[float, float | None]
+) -> tuple[tuple[float, float | None], ...]:
+    """With one more. A point that leaves the newest ones stays if it is far enough from the old one before it."""
+    if len(points) < SERIES_POINTS:
+        return (*points, point)
+    cut = len(points) - SERIES_POINTS
+    leaving, old = points[cut], points[:cut]
+    apart = (old[-1][0] - old[0][0]) / OLD_POINTS if old else 0.0
+    if not old or leaving[0] - old[-1][0] >= max(SERIES_STEP_S, apart):
+        return (*points, point)
+    return (*old, *points[cut + 1 :], point)
+
+
+def _with_baseline(new: Snapshot, reading: Baseline) -> Snapshot:
+    """A baseline of no start is none: then there is no number anywhere."""
+    if not reading.count:
+        return replace(new, baseline=None, usual_s=())
+    return replace(new, baseline=reading, usual_s=tuple((one.phase, one.p90_s) for one in reading.phases))
+
+
+def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:
+    old = new.port
+    changed = old is None or (old.answer, old.status, old.port) != (
+        reading.answer,
+        reading.status,
+        reading.port,
+    )
+    return replace(new, port=reading, port_changed_t=t if changed else new.port_changed_t)
+
+
+def _keep_stacks(old: tuple[StackDump, ...], reading: StacksReading) -> tuple[StackDump, ...]:
+    fresh = tuple(dump for dump in reading.dumps if dump not in old)
+    return (*old, *fresh)[-KEPT_STACKS:]
+
+
+def _probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:
+    if event.kind == "tick" or event.reading is None:
+        return old
+    known = {status.name: status for status in old}
+    if isinstance(event.reading, ProbeReading):
+        said = event.reading
+        before = known.get(said.name, ProbeStatus(said.name))
+        known[said.name] = replace(
+            before, in_flight_since_t=said.in_flight_since_t, error=said.error, remedy=said.remedy
+        )
+    else:
+        known[event.kind] = ProbeStatus(event.kind, last_ok_t=event.t, took_s=event.took_s)
+    return tuple(known.values())
+
+
+def _judge(new: Snapshot) -> Snapshot:
+    verdict = diagnose(new)
+    if verdict == new.verdict:
+        return new
+    verdicts = new.verdicts
+    before = new.verdict
+    if not verdicts or (before.state, before.phase, before.odd_ranks) != (
+        verdict.state,
+        verdict.phase,
+        verdict.odd_ranks,
+    ):
+        change = VerdictChange(new.t, verdict.state, verdict.headline)
+        verdicts = (*verdicts[-KEPT_VERDICTS + 1 :], change)
+    return replace(new, verdict=verdict, verdicts=verdicts)

@@ -1,0 +1,1 @@
+"""What reads the machine: probes in threads, each with a deadline."""

@@ -1,0 +1,1 @@
+"""GPU vendors, each in a child process."""

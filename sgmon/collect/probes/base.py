@@ -1,0 +1,128 @@
+"""How every probe runs: in a thread of its own, never twice at once, its failures mapped to words.
+
+This is one of the two places that look at a clock (the other is ``sgmon.collect.source``).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sgmon.model import Event, ProbeReading, Reading, Server
+from sgmon.settings import Settings
+
+
+class Clock:
+    """Watch seconds: monotonic since ``epoch`` (wall clock at 0)."""
+
+    def __init__(self) -> None:
+        self.epoch = time.time()
+        self._zero = time.monotonic()
+
+    def now(self) -> float:
+        return time.monotonic() - self._zero
+
+
+class ProbeError(Exception):
+    """An expected failure of a probe: words for the screen, and what would help."""
+
+    def __init__(self, words: str, remedy: str = "") -> None:
+        super().__init__(words)
+        self.words = words
+        self.remedy = remedy
+
+
+@dataclass(slots=True)
+class Watched:
+    """What probes know of the server. Written by the target probe alone; reads of one attribute are atomic."""
+
+    settings: Settings
+    clock: Clock
+    server: Server | None = None
+
+
+class Probe(Protocol):
+    """One kind of fact. ``read`` may block up to ``deadline_s``; past that the view shows the probe as hung.
+
+    ``kind`` is the event kind, a key of ``sgmon.model.KINDS``. ``read`` returns a reading, several,
+    or None for "nothing new"; an expected failure is raised as ``ProbeError``.
+    """
+
+    name: str
+    kind: str
+    interval_s: float
+    deadline_s: float
+
+    def read(self) -> Reading | Iterable[Reading] | None: ...
+
+    def close(self) -> None: ...
+
+
+Emit = Callable[[Event], None]
+
+
+class ProbeThread:
+    """Runs one probe in a daemon thread. ``in_flight_since_t`` lets the source report a call that hangs."""
+
+    def __init__(self, probe: Probe, clock: Clock, emit: Emit, stop: threading.Event) -> None:
+        self.probe = probe
+        self.in_flight_since_t: float | None = None
+        self._clock = clock
+        self._emit = emit
+        self._stop = stop
+        self._wake = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._loop, name=f"probe-{probe.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Read now instead of at the end of the interval."""
+        self._wake.set()
+
+    def hung(self, now: float) -> ProbeReading | None:
+        """The "it has been in one call for too long" reading, if that is so."""
+        since = self.in_flight_since_t
+        if since is None or now - since < self.probe.deadline_s:
+            return None
+        return ProbeReading(name=self.probe.name, in_flight_since_t=since)
+
+    def _loop(self) -> None:
+        while not self._stop.is_set():
+            busy = self._once()
+            if self._stop.is_set():
+                break
+            self._wake.wait(0.0 if busy else self.probe.interval_s)
+            self._wake.clear()
+        self.probe.close()
+
+    def _once(self) -> bool:
+        """One read. True when the probe asks to be read again at once (attribute ``busy``)."""
+        start = self._clock.now()
+        self.in_flight_since_t = start
+        try:
+            result = self.probe.read()
+            readings = () if result is None else result if isinstance(result, (tuple, list)) else (result,)
+        except ProbeError as err:
+            self._fail(err.words, err.remedy)
+            return False
+        except Exception as err:  # noqa: BLE001 - the border: whatever a probe does, the others go on
+            self._fail(f"{type(err).__name__}: {err}", "this is a defect of sgmon: please report it")
+            return False
+        finally:
+            self.in_flight_since_t = None
+        now = self._clock.now()
+        if self._failing:
+            self._failing = False
+            self._emit(Event(now, "probe", ProbeReading(self.probe.name)))
+        for reading in readings:
+            self._emit(Event(now, self.probe.kind, reading, took_s=now - start))
+        return bool(getattr(self.probe, "busy", False))
+
+    def _fail(self, words: str, remedy: str) -> None:
+        self._failing = True
+        self._emit(Event(self._clock.now(), "probe", ProbeReading(self.probe.name, error=words, remedy=remedy)))

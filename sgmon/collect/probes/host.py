@@ -1,0 +1,123 @@
+"""What one reading knows beyond single processes: sockets, mounts, locks, limits, the model's size on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from sgmon.collect.probes.model_files import ModelFiles
+from sgmon.collect.probes.schedule import Schedule
+from sgmon.model import Server
+from sgmon.proc import cgroups, files, locks, mounts, net
+from sgmon.proc.cgroups import Limits
+from sgmon.proc.mounts import Mount
+
+TCP_EVERY_S = 5.0
+TCP_AGAIN_S = 1.5
+LIMITS_EVERY_S = 2.0
+MODEL_EVERY_S = 30.0
+
+
+class Host:
+    """Tables shared by all processes of the tree, each read when it is due or asked for."""
+
+    def __init__(self, root: str, server: Server, schedule: Schedule, now: Callable[[], float]) -> None:
+        self.root = root
+        self.pid = server.pid
+        self.rows: dict[int, net.Row] = {}
+        self.rows_t = -TCP_EVERY_S
+        self.by_ends: dict[tuple[str, str], int] = {}  # (local, remote) -> inode
+        self.mounts: tuple[Mount, ...] = ()
+        self.limits = Limits()
+        self.frozen: dict[str, bool] = {}
+        self.model = ModelFiles(root, server)
+        self._own_mounts: tuple[Mount, ...] = ()
+        self._schedule = schedule
+        self._now = now
+        self._others: dict[int, str] = {}
+        self._others_t = -TCP_EVERY_S
+        self._groups: dict[int, str] = {}
+        self._locks: list[locks.Lock] | None = None
+
+    def refresh(self, pids: list[int]) -> None:
+        """Once per reading. ``pids``: living members, the launcher first; any of them shows the shared tables."""
+        self._locks = None
+        for pid in pids[:1]:
+            self.pid = pid
+        self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
+        self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
+        self._schedule.run(("host", "groups"), 30.0, self._groups.clear)
+        self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure)
+        self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
+
+    def socket_words(self, inode: int) -> str:
+        """A socket in words. A table is read anew for a socket it does not hold, though not at once again; "" for
+        one that is in none."""
+        now = self._now()
+        if inode not in self.rows and inode not in self._others and now - self.rows_t >= TCP_AGAIN_S:
+            self._read_rows()
+        if inode in self.rows:
+            return self.rows[inode].words
+        if inode not in self._others and now - self._others_t >= TCP_EVERY_S:
+            self._others_t = now
+            self._others = {**net.udp(self.root, self.pid), **net.unix(self.root, self.pid)}
+        return self._others.get(inode, "")
+
+    def lock_holder(self, pid: int) -> int | None:
+        """The holder of the lock that ``pid`` waits for."""
+        if self._locks is None:
+            try:
+                self._locks = locks.read(self.root)
+            except OSError:
+                self._locks = []
+        return locks.holder(self._locks, pid)
+
+    def is_frozen(self, pid: int) -> bool:
+        """Whether the process's own cgroup is frozen (asked for every few seconds, one look per group)."""
+        text = self._groups.get(pid)
+        if text is None:
+            try:
+                text = self._groups[pid] = files.text(f"{self.root}/{pid}/cgroup")
+            except OSError:
+                return False
+        if text not in self.frozen:
+            self.frozen[text] = bool(cgroups.limits(cgroups.paths(text, self._own_mounts)).frozen)
+        return self.frozen[text]
+
+    def read_ahead_bytes(self, path: str) -> int | None:
+        """Read-ahead of the device below ``path``: a slow disk shows no movement for one such piece."""
+        mount = mounts.of_path(self.mounts, path) if path else None
+        if mount is None:
+            return None
+        sys_root = os.path.join(os.path.dirname(self.root.rstrip("/")) or "/", "sys")
+        try:
+            return int(files.read(f"{sys_root}/class/bdi/{mount.device}/read_ahead_kb")) * 1024
+        except (OSError, ValueError):
+            return None
+
+    def _read_rows(self) -> None:
+        self.rows_t = self._now()
+        try:
+            self.rows = net.table(self.root, self.pid)
+        except OSError:
+            self.rows = {}
+        self.by_ends = {(row.local, row.remote): row.inode for row in self.rows.values()}
+
+    def _read_mounts(self) -> None:
+        for pid, name in ((self.pid, "mounts"), ("self", "_own_mounts")):
+            try:
+                setattr(self, name, mounts.read(self.root, pid))
+            except OSError:
+                continue
+
+    def _read_limits(self) -> None:
+        self.frozen = {}
+        try:
+            text = files.text(f"{self.root}/{self.pid}/cgroup")
+        except OSError:
+            return
+        found = cgroups.limits(cgroups.paths(text, self._own_mounts))
+        if found.oom_kills is None:
+            kills = cgroups.host_oom_kills(self.root)
+            found = Limits(found.frozen, found.throttled, kills, found.memory_max_bytes)
+        self.limits = found

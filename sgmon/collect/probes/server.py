@@ -1,0 +1,91 @@
+"""Finds the server, notices that it is gone, follows its restart. The only writer of ``Watched.server``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sgmon.collect.probes.base import ProbeError, Watched
+from sgmon.discovery import TargetError, find
+from sgmon.model import Server, ServerReading
+from sgmon.proc import exits, stat
+from sgmon.settings import Settings
+
+#: a whole look at /proc costs about 50 us a process; between two looks only the known pid is asked for
+LOOK_EVERY_S = 5.0
+
+
+class ServerProbe:
+    """While there is no server: a whole look each interval. Then one each ``LOOK_EVERY_S`` (its log may move, another
+    server may start), and at once when its pid has ended."""
+
+    name = "server"
+    kind = "server"
+    deadline_s = 4.0
+
+    def __init__(self, watched: Watched) -> None:
+        self.interval_s = max(0.5, watched.settings.interval_s)
+        self._watched = watched
+        self._known: Server | None = None
+        self._asked: Settings | None = None
+        self._looked_t: float | None = None
+
+    def read(self) -> ServerReading | None:
+        settings = self._watched.settings
+        now = self._watched.clock.now()
+        gone = self._known is not None and not alive(settings.proc_root, self._known)
+        chosen_anew = settings != self._asked
+        fresh = self._looked_t is not None and now - self._looked_t < LOOK_EVERY_S
+        if fresh and self._known is not None and not gone and not chosen_anew:
+            return None
+        self._looked_t = now
+        reading = self._look(settings, gone, chosen_anew)
+        self._asked = settings
+        if reading.server is not None and reading.gone_pid is None:
+            self._known = reading.server
+            self._watched.server = reading.server
+        return reading
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _look(self, settings: Settings, gone: bool, chosen_anew: bool) -> ServerReading:
+        """Find by the settings; then stay with what was found while it lives, and look for its successor after."""
+        old = self._known
+        try:
+            if old is None or chosen_anew:
+                return find(settings.proc_root, settings, old)
+            if not gone:
+                try:
+                    return find(settings.proc_root, replace(settings, pid=old.pid), old)
+                except TargetError:
+                    pass  # it has ended this moment
+            found = _successor(settings, old)
+        except TargetError as err:
+            raise ProbeError(err.words, err.remedy) from None
+        return found if found.server is not None else replace(found, server=old, gone_pid=old.pid)
+
+
+def alive(root: str, server: Server) -> bool:
+    """Whether the very process still runs: not a zombie, not another one under the same number, not merely hidden."""
+    try:
+        seen = stat.read(root, server.pid)
+    except OSError:
+        return root == "/proc" and _hidden_only(root, server.pid)
+    ended = seen.state in ("Z", "X") and seen.threads <= 1
+    return seen.start_ticks == server.start_ticks and not ended
+
+
+def _hidden_only(root: str, pid: int) -> bool:
+    """hidepid=2 answers ENOENT for the living of other users; then even pid 1 is not to be seen."""
+    return exits.exists(pid) and 1 not in stat.pids(root)
+
+
+def _successor(settings: Settings, old: Server) -> ServerReading:
+    """Who took the place of a server that is gone: the one asked for by port, or the one that started after it (for
+    a server that was chosen by pid: on the same port)."""
+    port = old.args.port if settings.pid is not None else settings.port
+    found = find(settings.proc_root, replace(settings, pid=None, port=port))
+    new = found.server
+    if new is None or new.start_ticks <= old.start_ticks:
+        return replace(found, server=None)
+    return found

@@ -1,0 +1,134 @@
+"""What surrounds a start: the launcher's settings, the model's mount, how much of the model is in the page cache.
+
+Read once a server. Nothing of the model is read: ``mincore`` on a mapping that is never touched tells what is cached.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import socket
+
+from sgmon.collect.probes.base import Watched
+from sgmon.collect.probes.model_files import model_folders
+from sgmon.discovery import inner
+from sgmon.model import Missing, Server, StartReading
+from sgmon.proc import mounts
+from sgmon.text import MASK, clean, is_secret_name, mask
+
+#: settings that change how a start goes
+_PREFIXES = (
+    *("NCCL_", "GLOO_", "SGLANG_", "SGL_", "CUDA_", "TORCH_", "PYTORCH_", "TRITON_", "FLASHINFER_", "NVSHMEM_"),
+    *("OMP_", "HF_", "HUGGINGFACE_", "UCX_", "MC_", "MOONCAKE_", "ROCM_", "HIP_", "AITER_", "VLLM_"),
+)
+_NAMES = frozenset(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "http_proxy", "https_proxy", "no_proxy", "TMPDIR", "NVIDIA_VISIBLE_DEVICES"}
+)
+_VALUE_LIMIT = 300
+#: as much of each file is asked about
+_LOOKED_BYTES = 1 << 30
+_LOOKED_FILES = 64
+
+
+class StartProbe:
+    """Silent until there is a server it has not described yet."""
+
+    name = "start"
+    kind = "start"
+    interval_s = 1.0
+    deadline_s = 5.0
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._told: tuple[int, int] | None = None
+
+    def read(self) -> StartReading | None:
+        server = self._watched.server
+        if server is None or (server.pid, server.start_ticks) == self._told or not server.args.model_path:
+            return None
+        self._told = (server.pid, server.start_ticks)
+        return describe(self._watched.settings.proc_root, server)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def describe(root: str, server: Server) -> StartReading:
+    """One look."""
+    inside = inner.of(root, server.pid)
+    environ = inner.environment(root, server.pid)
+    hidden = Missing(
+        "environment", "hidden: the process belongs to another user", "run sgmon as its user or with sudo"
+    )
+    folder = next((path for path in model_folders(inside, server) if _is_folder(inside, path)), "")
+    mount = mounts.of_path(inside.rows, folder) if folder else None
+    remote = mount is not None and mount.remote
+    return StartReading(
+        pid=server.pid,
+        host=socket.gethostname(),
+        env=telling(environ or {}),
+        mount=mount.fstype if mount is not None else "",
+        cached=None if not folder or remote else cached_share(inside.reach(folder)),
+        missing=(hidden,) if environ is None else (),
+    )
+
+
+def telling(environ: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """The settings that change how a start goes, by name, secrets masked."""
+    return tuple(
+        (name, MASK if is_secret_name(name) else clean(mask(value), _VALUE_LIMIT))
+        for name, value in sorted(environ.items())
+        if name.startswith(_PREFIXES) or name in _NAMES
+    )
+
+
+def cached_share(folder: str) -> float | None:
+    """Share of the model's weight files that the page cache holds; None: no files, or the kernel does not tell."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith((".safetensors", ".bin", ".gguf")))
+    except OSError:
+        return None
+    held = total = 0
+    for name in names[:_LOOKED_FILES]:
+        try:
+            pages = _resident(os.path.join(folder, name))
+        except (OSError, ValueError, AttributeError):
+            continue
+        held += pages[0]
+        total += pages[1]
+    return round(held / total, 3) if total else None
+
+
+def _resident(path: str) -> tuple[int, int]:
+    """(pages in the page cache, pages), by mincore(2). Since Linux 5.2 only for files that we own or may write:
+    for others it would call every page cached."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        status = os.fstat(fd)
+        length = min(status.st_size, _LOOKED_BYTES)
+        if length == 0 or not (status.st_uid == os.geteuid() or os.geteuid() == 0 or os.access(path, os.W_OK)):
+            return 0, 0
+        with mmap.mmap(fd, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE) as mapped:
+            return _ask(mapped, length)
+    finally:
+        os.close(fd)
+
+
+def _ask(mapped: mmap.mmap, length: int) -> tuple[int, int]:
+    count = -(-length // mmap.PAGESIZE)
+    vector = (ctypes.c_ubyte * count)()
+    view = (ctypes.c_char * length).from_buffer(mapped)  # private and never written: needed for the address alone
+    try:
+        if ctypes.CDLL(None, use_errno=True).mincore(
+            ctypes.c_void_p(ctypes.addressof(view)), ctypes.c_size_t(length), vector
+        ):
+            raise OSError(ctypes.get_errno(), "mincore")
+    finally:
+        del view
+    return sum(one & 1 for one in bytes(vector)), count
+
+
+def _is_folder(inside: inner.Inside, path: str) -> bool:
+    """A folder on a remote file system is taken at its word: asking might never return."""
+    return inside.remote(path) or os.path.isdir(inside.reach(path))

@@ -1,0 +1,279 @@
+"""Reads one process of the tree, and remembers what is read more rarely than each second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sgmon.collect.probes.descendants import Member
+from sgmon.collect.probes.gaps import Gaps
+from sgmon.collect.probes.host import Host
+from sgmon.collect.probes.schedule import Schedule
+from sgmon.discovery.args import masked
+from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Shards, TcpPeer
+from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
+from sgmon.proc.guard import Guard
+from sgmon.proc.stat import Stat
+from sgmon.proc.status import Status
+from sgmon.text import clean
+
+THREADS_EVERY_S = 5.0
+FDS_EVERY_S = 5.0
+MAPS_EVERY_S = 2.0
+MAPS_IDLE_S = 10.0
+FEW_THREADS = 8
+_LOCKED_S = 0.2
+Owner = Callable[[int], "int | None"]
+_RSS_STEP = 1 << 20
+#: reads that wait for the lock on a process's memory map, which a thread stuck in a page fault may keep for ever
+_MAPPED: Guard[bytes] = Guard()
+
+
+class Kin(NamedTuple):
+    """What the tree knows of one worker: its live descendants, and where the launcher's stderr goes."""
+
+    tree_cpu_s: float = 0.0
+    tree_wait_s: float = 0.0
+    compilers: tuple[Compiler, ...] = ()
+    launcher_out: str | None = None
+
+
+class Worker:
+    """One process, identified by ``start_ticks``."""
+
+    def __init__(self, host: Host, schedule: Schedule, pid: int, start_ticks: int) -> None:
+        self.pid = pid
+        self.start_ticks = start_ticks
+        self.argv: tuple[str, ...] = ()
+        self.title = ""
+        self.fds: dict[int, str] = {}
+        self.sockets: tuple[int, ...] = ()  # inodes, as of the last look at the descriptors
+        self.wait_s: float | None = None
+        self.comm = ""
+        self._host = host
+        self._root = host.root
+        self._schedule = schedule
+        self._gaps = Gaps(self._root, pid)
+        self._thread_states: tuple[tuple[str, int], ...] = ()
+        self._waits: dict[int, float] = {}
+        self._telling: tuple[FdTarget, ...] = ()
+        self._marked_t: float | None = None
+        self._fd_count: int | None = None
+        self._shards: Shards | None = None
+        self._maps_rss = -_RSS_STEP
+        self._nameless = 0
+
+    def name(self, seen: Stat, settled: bool) -> None:
+        """Its command line, read anew when comm changed, and each time until it is ``settled``: a fork keeps its
+        parent's line until it executes, and a worker sets its title late."""
+        if settled and self.argv and seen.comm == self.comm:
+            return
+        self.comm = seen.comm
+        data = self._gaps.read("cmdline", lambda: self._mapped(seen, "cmdline"))
+        argv = stat.split(data) if data else ()
+        if argv and argv != self.argv:
+            self.argv = argv
+            self.title = clean(" ".join(masked(argv)), 400)
+
+    def prepare(self) -> None:
+        """Its descriptors: all processes' before any is read, so that the two ends of a socket find each other."""
+        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid)
+
+    def light(self, seen: Stat, member: Member) -> Process:
+        """A helper or compiler: its CPU time and its name."""
+        self._wait_of(self.pid, f"{self._root}/{self.pid}")
+        return Process(
+            pid=self.pid,
+            ppid=seen.ppid,
+            start_ticks=self.start_ticks,
+            role=member.role,
+            title=self.title or clean(seen.comm),
+            comm=clean(seen.comm),
+            state=seen.state,
+            threads=seen.threads,
+            cpu_s=seen.cpu_s,
+            wait_s=self.wait_s,
+            majflt=seen.majflt,
+        )
+
+    def read(self, seen: Stat, member: Member, kin: Kin, owner_of: Owner) -> Process:
+        """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket."""
+        now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
+        io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
+        self._threads(seen)
+        self._weights(seen, now)
+        wchan = self._wchan(seen)
+        call = self._call(seen)
+        stack: tuple[str, ...] = ()
+        if seen.state == "D":
+            stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
+        else:
+            self._gaps.clear("stack")
+        waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
+        return Process(
+            pid=self.pid,
+            ppid=seen.ppid,
+            start_ticks=self.start_ticks,
+            role=member.role,
+            rank=member.rank,
+            rank_inferred=member.rank_inferred,
+            becomes=member.becomes if member.role == "importing" else "",
+            title=self.title or clean(seen.comm),
+            comm=clean(seen.comm),
+            state=seen.state,
+            threads=seen.threads,
+            thread_states=self._thread_states,
+            cpu_s=seen.cpu_s,
+            wait_s=self.wait_s,
+            tree_cpu_s=kin.tree_cpu_s,
+            tree_wait_s=kin.tree_wait_s,
+            rss_anon_bytes=now.rss_anon_bytes,
+            rss_file_bytes=now.rss_file_bytes,
+            rss_shmem_bytes=now.rss_shmem_bytes,
+            read_bytes=io.read_bytes if io else None,
+            rchar_bytes=io.rchar if io else None,
+            write_bytes=io.write_bytes if io else None,
+            majflt=seen.majflt,
+            wchan=wchan,
+            call=call,
+            kernel_stack=stack,
+            tracer_pid=now.tracer_pid,
+            frozen=wchan == "__refrigerator" or self._host.is_frozen(self.pid),
+            stdio=(self._output(0), self._output(1), self._output(2)),
+            same_log=self._same_log(kin.launcher_out),
+            fds=self._marks(),
+            fd_count=self._fd_count,
+            nvidia_fds=fds.nvidia(self.fds),
+            shards=self._shards,
+            tcp=self._tcp(owner_of),
+            compilers=kin.compilers,
+            uid=now.uid,
+            ns_pid=now.ns_pids[-1] if len(now.ns_pids) > 1 else None,
+            waits_for_lock=call.target if call is not None and syscalls.waits_for_lock(call) else "",
+            lock_holder=self._host.lock_holder(self.pid) if waits else None,
+            missing=self._gaps.all(),
+        )
+
+    def _tcp(self, owner_of: Owner) -> tuple[TcpPeer, ...]:
+        """Its TCP sockets, with the process of the tree at the other end."""
+        peers = []
+        for number in self.sockets:
+            row = self._host.rows.get(number)
+            if row is not None:
+                other = self._host.by_ends.get((row.remote, row.local))
+                peer = owner_of(other) if other is not None and row.state != "LISTEN" else None
+                peers.append(TcpPeer(row.local, row.remote, row.state, row.retransmits, row.rx_queue, peer))
+        return tuple(peers)
+
+    def _threads(self, seen: Stat) -> None:
+        """The main thread's wait each time; all threads each ``THREADS_EVERY_S``, or each time when they are few."""
+        few = 1 < seen.threads <= FEW_THREADS
+        every_s = 0.0 if few else THREADS_EVERY_S
+        if not self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid):
+            self._wait_of(self.pid, f"{self._root}/{self.pid}")
+
+    def _all_threads(self) -> None:
+        seen = self._gaps.read("threads", lambda: counters.threads(self._root, self.pid))
+        if not seen:
+            return
+        self._thread_states = counters.states(seen)
+        for thread in seen:
+            self._add_wait(thread.tid, thread.wait_s)
+        alive = {thread.tid for thread in seen}
+        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in alive}
+
+    def _wait_of(self, tid: int, path: str) -> None:
+        try:
+            times = counters.schedstat(path)
+        except OSError:
+            return
+        if times is not None:
+            self._add_wait(tid, times[1])
+
+    def _add_wait(self, tid: int, wait_s: float) -> None:
+        """Totals grow only: what a thread waited stays counted when it ends."""
+        self.wait_s = (self.wait_s or 0.0) + max(0.0, wait_s - self._waits.get(tid, 0.0))
+        self._waits[tid] = wait_s
+
+    def _descriptors(self) -> None:
+        found = self._gaps.read("fds", lambda: fds.read(self._root, self.pid))
+        self.fds = found or {}
+        self._fd_count = None if found is None else len(found)
+        self.sockets = tuple(n for n in map(fds.inode, self.fds.values()) if n is not None)
+        self._marked_t = None
+
+    def _marks(self) -> tuple[FdTarget, ...]:
+        """The telling descriptors, told anew when they or the socket table were read anew."""
+        if self._marked_t != self._host.rows_t:
+            self._marked_t = self._host.rows_t
+            marked = fds.telling(self.fds, self._host.rows, self._host.mounts)
+            self._telling = tuple(FdTarget(f.fd, clean(f.target, 300), f.note + self._held(f)) for f in marked)
+        return self._telling
+
+    def _held(self, found: FdTarget) -> str:
+        held = found.note.startswith("lock file") and fds.holds_lock(self._root, self.pid, found.fd)
+        return ", held" if held else ""
+
+    def _weights(self, seen: Stat, now: Status) -> None:
+        """maps is long: read it while shards are mapped or file memory moves, else every ten seconds."""
+        rss = now.rss_file_bytes or 0
+        moving = self._shards is not None or abs(rss - self._maps_rss) >= _RSS_STEP
+        every_s = MAPS_EVERY_S if moving else MAPS_IDLE_S
+
+        def work() -> None:
+            self._maps_rss = rss
+            data = self._gaps.read("maps", lambda: self._mapped(seen, "maps"))
+            self._shards = maps.shards(data, self._host.mounts) if data else None
+
+        self._schedule.run((self.pid, "maps"), every_s, work, self.pid)
+
+    def _mapped(self, seen: Stat, name: str) -> bytes:
+        """A file that takes the lock on the memory map: in a thread of its own where that lock may be held."""
+        path = f"{self._root}/{self.pid}/{name}"
+        if seen.state != "D" and not any(state == "D" for state, _ in self._thread_states):
+            return files.read(path)
+        return _MAPPED.run(path, lambda: files.read(path), _LOCKED_S)
+
+    def _wchan(self, seen: Stat) -> str | None:
+        """ "" while running. Asleep and nameless twice in a row: hidden (no error is given for that)."""
+        found = self._gaps.read("wchan", lambda: counters.wchan(self._root, self.pid))
+        if found or found is None or seen.state not in ("S", "D", "T", "t"):
+            self._nameless = 0
+            return found
+        self._nameless += 1
+        if self._nameless > 1:
+            self._gaps.put(Missing("wchan", "hidden: it sleeps, but the kernel does not say where", _SEE_OTHERS))
+        return None
+
+    def _call(self, seen: Stat) -> BlockedCall | None:
+        raw = self._gaps.read("syscall", lambda: syscalls.read(self._root, self.pid))
+        if raw is None or seen.state in ("Z", "X"):
+            return None
+        return syscalls.decode(raw, self._describe, self._peek)
+
+    def _describe(self, fd: int) -> str:
+        """A descriptor in words, read now: it may be younger than the last look at all of them."""
+        try:
+            target = fds.link(self._root, self.pid, fd)
+        except OSError:
+            return ""
+        number = fds.inode(target) if target else None
+        words = self._host.socket_words(number) if number is not None else ""
+        return clean(words or target or "", 300)
+
+    def _peek(self, address: int, size: int) -> bytes | None:
+        if any(state == "D" for state, _ in self._thread_states):
+            return None
+        return syscalls.memory(self._root, self.pid, address, size)
+
+    def _output(self, fd: int) -> str | None:
+        target = self.fds.get(fd)
+        return None if target is None else clean(target, 300)
+
+    def _same_log(self, launcher_out: str | None) -> bool | None:
+        """Whether stderr goes where the launcher's goes; a moved file keeps its inode, and so its link text."""
+        own = self.fds.get(2, self.fds.get(1))
+        return None if own is None or launcher_out is None else own == launcher_out
+
+
+_SEE_OTHERS = "run sgmon as the server's user or with sudo; in docker: --cap-add SYS_PTRACE"

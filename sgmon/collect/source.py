@@ -1,0 +1,177 @@
+"""Events from live probes. A recording is the other source (``sgmon.recording.replay``); both iterate over ``Event``."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from sgmon.collect.probes.base import Clock, Probe, ProbeThread, Watched
+from sgmon.collect.probes.ras import RasProbe
+from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
+from sgmon.settings import Settings
+
+TICK_S = 0.25
+QUEUE_SIZE = 512
+#: the other probes start when the server is known, or after this: their first look is then at the right process
+FIRST_LOOK_S = 0.3
+
+
+class Source(Protocol):
+    """An iterator of events that can be stopped and asked for stacks."""
+
+    epoch: float
+    replay: str
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+    def stop(self) -> None: ...
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None: ...
+
+    def request_ras(self) -> None: ...
+
+    def choose(self, pid: int) -> None: ...
+
+
+class LiveSource:
+    """Runs the probes, each in its own thread, and yields what they say; a tick at least each 250 ms."""
+
+    replay = ""
+
+    def __init__(
+        self, settings: Settings, probes: Callable[[Watched, LiveSource], list[Probe]] | None = None
+    ) -> None:
+        self.clock = Clock()
+        self.epoch = self.clock.epoch
+        self.watched = Watched(settings, self.clock)
+        self.processes: tuple[Process, ...] = ()
+        self.dropped = 0
+        self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
+        self._stop = threading.Event()
+        made = (probes or live_probes)(self.watched, self)
+        self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
+        self._hung: set[str] = set()
+        self._server_asked = False
+
+    def __iter__(self) -> Iterator[Event]:
+        ticked = -TICK_S
+        late = [thread for thread in self._threads if thread.probe.kind != "server"]
+        for thread in self._threads:
+            if thread not in late:
+                thread.start()
+        while not self._stop.is_set():
+            now = self.clock.now()
+            if late and (self._server_asked or len(late) == len(self._threads) or now >= FIRST_LOOK_S):
+                for thread in late:
+                    thread.start()
+                late = []
+            if now - ticked >= TICK_S:
+                ticked = now
+                yield from self._tick(now)
+            try:
+                event = self._queue.get(timeout=max(0.01, TICK_S - (now - ticked)))
+            except queue.Empty:
+                continue
+            self._notice(event)
+            yield event
+
+    def stop(self) -> None:
+        """Asks every probe to end. Threads stuck in a call are daemons and are left behind."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.wake()
+        try:
+            self._queue.put_nowait(Event(self.clock.now(), "tick"))  # the loop need not wait for its next tick
+        except queue.Full:
+            pass
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+        for thread in self._threads:
+            request = getattr(thread.probe, "request", None)
+            if thread.probe.kind == "stacks" and request is not None:
+                request(pids, samples=samples, native=native, why=why)
+                thread.wake()
+
+    def request_ras(self) -> None:
+        """Ask NCCL's RAS port twice, an interval apart."""
+        for thread in self._threads:
+            if isinstance(thread.probe, RasProbe):
+                thread.probe.request()
+                thread.wake()
+
+    def choose(self, pid: int) -> None:
+        """Watch the server of this pid from now on (the picker)."""
+        self.watched.settings = replace(self.watched.settings, pid=pid)
+        self.wake("server")
+
+    def wake(self, *kinds: str) -> None:
+        for thread in self._threads:
+            if not kinds or thread.probe.kind in kinds:
+                thread.wake()
+
+    def tell(self, name: str, error: str, remedy: str) -> None:
+        """Say something that no probe sees, e.g. the end of a command that sgmon has started. Any thread."""
+        self._emit(Event(self.clock.now(), "probe", ProbeReading(name, error=error, remedy=remedy)))
+
+    def _tick(self, now: float) -> Iterator[Event]:
+        for thread in self._threads:
+            reading = thread.hung(now)
+            if reading is not None:
+                self._hung.add(reading.name)
+                yield Event(now, "probe", reading)
+        yield Event(now, "tick")
+
+    def _emit(self, event: Event) -> None:
+        """Called by probe threads. Log text is never dropped: its thread waits. Others are, and counted."""
+        while not self._stop.is_set():
+            try:
+                self._queue.put(event, timeout=0.5)
+                return
+            except queue.Full:
+                if event.kind != "log":
+                    self.dropped += 1
+                    return
+
+    def _notice(self, event: Event) -> None:
+        reading = event.reading
+        if isinstance(reading, ProcsReading):
+            self.processes = reading.processes
+        elif isinstance(reading, ServerReading):
+            self._server_asked = True
+            if reading.server is None:
+                return
+            before = self.watched.server
+            self.watched.server = reading.server
+            if before is None or before.pid != reading.server.pid:
+                self.wake("procs", "log", "port", "gpu")
+
+
+def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
+    """All probes of a live watch. Imported here: a replay needs none of them."""
+    from sgmon.collect.gpu.probe import GpuProbe
+    from sgmon.collect.probes.logtail import LogProbe
+    from sgmon.collect.probes.port import PortProbe
+    from sgmon.collect.probes.procs import ProcsProbe
+    from sgmon.collect.probes.pyspy import StackProbe
+    from sgmon.collect.probes.server import ServerProbe
+    from sgmon.collect.probes.start import StartProbe
+
+    probes: list[Probe] = [
+        ServerProbe(watched),
+        ProcsProbe(watched),
+        LogProbe(watched),
+        PortProbe(watched),
+        StackProbe(watched, lambda: source.processes),
+        RasProbe(watched),
+        StartProbe(watched),
+    ]
+    if watched.settings.watch_dirs:
+        from sgmon.collect.probes.watchdir import WatchDirProbe
+
+        probes.append(WatchDirProbe(watched))
+    if watched.settings.gpu:
+        probes.append(GpuProbe(watched))
+    return probes

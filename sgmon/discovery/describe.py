@@ -1,0 +1,100 @@
+"""Everything that is told of one server: arguments, version, log, and what could not be found out."""
+
+from __future__ import annotations
+
+from sgmon.discovery import args as command_line
+from sgmon.discovery import config, inner, logfile, logged_args, version
+from sgmon.discovery.parents import timeout_above
+from sgmon.discovery.server_args import from_mapping
+from sgmon.discovery.servers import Found
+from sgmon.model import Missing, Server, ServerArgs
+from sgmon.proc.guard import Guard, HungError
+from sgmon.settings import Settings
+
+#: how long the files of an installation may keep us waiting
+SLOW_S = 2.0
+RETITLED = "retitled: not known yet"
+_VERSIONS: Guard[version.Version] = Guard()
+
+
+def arguments(root: str, found: Found) -> tuple[ServerArgs, str]:
+    """The arguments and where they were read. A title hides the command line: then the log's line is looked for."""
+    if found.launch.form in ("module", "serve"):
+        inside = inner.of(root, found.stat.pid)
+        values = command_line.parse(
+            found.launch.tail, serve=found.launch.form == "serve", config=lambda path: config.read(inside, path)
+        )
+        source = f"command line and {values['config']}" if values.get("config") else "command line"
+        return from_mapping(values), source
+    logged = logged_args.find(inner.of(root, found.stat.pid))
+    return (ServerArgs(), RETITLED) if logged is None else (logged, "server_args line of the log")
+
+
+def describe(root: str, found: Found, settings: Settings, known: Server | None = None) -> Server:
+    """The server as it stands now. ``known``, an earlier answer for the same process, spares the slow parts."""
+    pid = found.stat.pid
+    inside = inner.of(root, pid)
+    gaps: list[Missing] = []
+    if known is None or known.args_source == RETITLED:
+        args, source = arguments(root, found)
+    else:
+        args, source = known.args, known.args_source
+    environ = inner.environment(root, pid)
+    if known is None or not known.version:
+        installed, gap = _version(inside, found, environ)
+        gaps += [gap] if gap else []
+    else:
+        installed = version.Version(known.version, known.version_source, known.site_packages)
+    log = _log(inside, settings)
+    above = timeout_above(root, pid)
+    gaps += [log.missing] if log.missing else []
+    return Server(
+        pid=pid,
+        start_ticks=found.stat.start_ticks,
+        started_epoch=version.started_epoch(root, found.stat.start_ticks),
+        argv=command_line.masked(found.argv),
+        args=args,
+        args_source=source,
+        version=installed.number,
+        version_source=installed.source,
+        site_packages=installed.site_packages,
+        log_path=log.path,
+        log_kind=log.kind,
+        log_source=log.source,
+        log_inner_path=log.inner_path,
+        visible_devices=_visible(environ, known),
+        kill_s=above.limit_s if above else None,
+        kill_epoch=above.began_epoch if above else None,
+        kill_pid=above.pid if above else None,
+        simulated_gpus=(environ or {}).get("SGMON_DEMO_GPUS", "") or (known.simulated_gpus if known else ""),
+        missing=tuple(gaps),
+    )
+
+
+def _visible(environ: dict[str, str] | None, known: Server | None) -> str | None:
+    """CUDA_VISIBLE_DEVICES. A title blanks the environment, so what was read before that stays."""
+    if environ:
+        return environ.get("CUDA_VISIBLE_DEVICES")
+    return known.visible_devices if known is not None else None
+
+
+def _version(
+    inside: inner.Inside, found: Found, environ: dict[str, str] | None
+) -> tuple[version.Version, Missing | None]:
+    key = (inside.root, found.stat.pid, found.stat.start_ticks)
+    try:
+        seen = _VERSIONS.run(key, lambda: version.find(inside, found.argv, environ), SLOW_S)
+    except HungError:
+        why = "the files of its Python do not answer"
+        return version.Version(), Missing("version", why, "is a network file system hung? Look at: mount, dmesg")
+    except (OSError, ValueError) as err:
+        return version.Version(), Missing("version", str(err))
+    if seen.number:
+        return seen, None
+    return seen, Missing("version", seen.source, "the version of the newest known log format is assumed")
+
+
+def _log(inside: inner.Inside, settings: Settings) -> logfile.LogTarget:
+    if settings.log:
+        return logfile.LogTarget(settings.log, "file", "--log")
+    return logfile.find(inside)

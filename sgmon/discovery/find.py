@@ -1,0 +1,112 @@
+"""``find``: one look at /proc, before any port is open, for the server to watch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sgmon.discovery import servers, tree
+from sgmon.discovery.args import masked
+from sgmon.discovery.describe import RETITLED, arguments, describe
+from sgmon.discovery.errors import TargetError
+from sgmon.discovery.servers import Found, Scan
+from sgmon.discovery.version import started_epoch
+from sgmon.model import Candidate, Server, ServerArgs, ServerReading
+from sgmon.proc import exits
+from sgmon.settings import Settings
+from sgmon.text import clean
+
+LOOKED_FOR = "python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server"
+
+
+def find(root: Path | str, settings: Settings, known: Server | None = None) -> ServerReading:
+    """The server that ``settings`` ask for, else the one that started last. ``known``: what was found before; its
+    slow facts (version, arguments) are not read again. TargetError: what was asked for cannot be watched."""
+    base = str(root)
+    if not os.path.isdir(base) or not any(name.isdigit() for name in os.listdir(base)):
+        words = f"there is no process list in {base}, and a server can only be found through it"
+        raise TargetError(words, "run sgmon on the Linux machine where the server runs")
+    scan = servers.look(base)
+    args = {found.stat.pid: _arguments(base, found, known) for found in scan.servers}
+    candidates = tuple(_candidate(base, found, *args[found.stat.pid]) for found in scan.servers)
+    chosen = _choose(base, scan, args, settings)
+    looked_for = _looked_for(scan, settings, candidates)
+    if chosen is None:
+        return ServerReading(None, candidates, looked_for)
+    old = known if known is not None and _same(chosen, known) else None
+    return ServerReading(describe(base, chosen, settings, old), candidates, looked_for)
+
+
+def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], settings: Settings) -> Found | None:
+    if settings.pid is not None:
+        return _above(base, settings.pid, scan)
+    if settings.port is None:
+        return scan.servers[0] if scan.servers else None
+    hidden = None
+    for found in scan.servers:
+        its, source = args[found.stat.pid]
+        if source == RETITLED:
+            hidden = hidden or found  # its port is not known: it may be the one
+        elif its.port == settings.port:
+            return found
+    return hidden
+
+
+def _above(base: str, pid: int, scan: Scan) -> Found:
+    """The launcher that ``pid`` is, or belongs to, or has started."""
+    by_pid = {found.stat.pid: found for found in scan.servers}
+    if pid in by_pid:
+        return by_pid[pid]
+    if pid not in scan.table:
+        hidden = " visible: /proc hides it (hidepid)" if base == "/proc" and exits.exists(pid) else ""
+        raise TargetError(f"there is no process {pid}{hidden}", _others(scan))
+    for up in tree.ancestors(pid, scan.table):
+        if up in by_pid:
+            return by_pid[up]
+    for found in scan.servers:  # a wrapper: a start script, timeout, uv run
+        if pid in tree.ancestors(found.stat.pid, scan.table):
+            return found
+    argv = scan.argvs.get(pid, ())
+    name = clean(" ".join(masked(argv)), 60) or clean(scan.table[pid].comm)
+    if argv and argv[0].startswith("sglang::"):
+        raise TargetError(f"process {pid} ({name}) is SGLang's, but its launcher is gone", _others(scan))
+    raise TargetError(f"process {pid} ({name}) is no SGLang server and belongs to none", _others(scan))
+
+
+def _others(scan: Scan) -> str:
+    if not scan.servers:
+        return "no SGLang server runs here: without --pid sgmon waits for one"
+    pids = ", ".join(str(found.stat.pid) for found in scan.servers[:5])
+    return f"SGLang servers here: pid {pids} (without --pid the newest is watched)"
+
+
+def _looked_for(scan: Scan, settings: Settings, candidates: tuple[Candidate, ...]) -> str:
+    words = f"{LOOKED_FOR}, among {len(scan.table)} processes"
+    if settings.port is not None:
+        words = f"a server with port {settings.port}: {words}"
+        ports = ", ".join(f"{c.port} (pid {c.pid})" for c in candidates if c.port)
+        words += f"; ports seen: {ports}" if ports else ""
+    if 1 not in scan.table:
+        words += " (only those that /proc shows to this user)"
+    return words
+
+
+def _candidate(base: str, found: Found, args: ServerArgs, source: str) -> Candidate:
+    return Candidate(
+        pid=found.stat.pid,
+        start_ticks=found.stat.start_ticks,
+        title=clean(" ".join(masked(found.argv)), 200),
+        port=None if source == RETITLED else args.port,
+        model=args.model_path,
+        started_epoch=started_epoch(base, found.stat.start_ticks),
+    )
+
+
+def _arguments(base: str, found: Found, known: Server | None) -> tuple[ServerArgs, str]:
+    if known is not None and _same(found, known) and known.args_source != RETITLED:
+        return known.args, known.args_source
+    return arguments(base, found)
+
+
+def _same(found: Found, known: Server) -> bool:
+    return (found.stat.pid, found.stat.start_ticks) == (known.pid, known.start_ticks)

@@ -1,0 +1,1 @@
+"""What leaves sgmon: text report, JSON, evidence bundle."""

@@ -1,0 +1,168 @@
+"""What goes into a bundle beside the snapshot: the log, versions, the machine. Reads files: may take seconds."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from dataclasses import dataclass, field
+
+from sgmon.discovery import inner
+from sgmon.model import LogReading, Snapshot
+from sgmon.proc import files
+from sgmon.recording import codec
+from sgmon.recording.ring_buffer import SUFFIX, flights_dir
+from sgmon.text import is_secret_name
+
+HEAD_BYTES = 200_000
+TAIL_BYTES = 400_000
+_PACKAGES = (
+    *("sglang", "torch", "triton", "sgl-kernel", "sglang-kernel", "flashinfer-python", "transformers", "xgrammar"),
+    *("nvidia-nccl-cu12", "nvidia-nccl-cu13", "deep-gemm", "deep-ep", "mooncake-transfer-engine", "tvm-ffi"),
+    *("apache-tvm-ffi", "py-spy", "cuda-python", "nvidia-cuda-runtime-cu12", "aiter", "numpy", "uvloop", "pyzmq"),
+)
+_DIST = re.compile(r"^(?P<name>.+?)-(?P<version>[^-]+)\.dist-info$")
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """Everything that a bundle is made of, nothing masked yet. secrets: values known to be secret."""
+
+    snapshot: Snapshot
+    recording: bytes | None = None
+    flight: bytes | None = None  # an earlier one of the same server, saved when its verdict turned bad
+    log_head: str = ""
+    log_tail: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    machine: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    made_by: str = ""
+
+
+def collect(
+    snapshot: Snapshot, recording: bytes | None, *, root: str = "/proc", live: bool = True, made_by: str = ""
+) -> Materials:
+    """Live: of this machine and the server's files. Else only what the recording holds."""
+    head, tail = _log_file(snapshot, root) if live else ("", "")
+    if not tail and recording is not None:
+        head, tail = _log_of(recording)
+    return Materials(
+        snapshot=snapshot,
+        recording=recording,
+        flight=_flight(snapshot) if live else None,
+        log_head=head,
+        log_tail=tail,
+        versions=_versions(snapshot, root) if live else (),
+        machine=_machine() if live else (),
+        secrets=_secrets(snapshot, root) if live else (),
+        made_by=made_by,
+    )
+
+
+def _flight(snapshot: Snapshot) -> bytes | None:
+    """The newest flight of this very server."""
+    server = snapshot.server
+    if server is None:
+        return None
+    began = server.started_epoch or 0.0
+    try:
+        found = [(path.stat().st_mtime, path) for path in flights_dir().glob(f"*-pid{server.pid}-*{SUFFIX}")]
+        return max(found)[1].read_bytes() if found and max(found)[0] > began else None
+    except OSError:
+        return None
+
+
+def _log_file(snapshot: Snapshot, root: str) -> tuple[str, str]:
+    """Beginning and end of the log; the beginning "" when the end holds all of it."""
+    server = snapshot.server
+    if server is None or server.log_kind not in ("file", "deleted") or not server.log_path:
+        return "", ""
+    try:
+        with open(server.log_path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size <= HEAD_BYTES + TAIL_BYTES:
+                file.seek(0)
+                return "", file.read(size).decode("utf-8", "replace")
+            file.seek(0)
+            head = file.read(HEAD_BYTES)
+            file.seek(size - TAIL_BYTES)
+            return head.decode("utf-8", "replace"), file.read(TAIL_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return "", ""
+
+
+def _log_of(recording: bytes) -> tuple[str, str]:
+    text = "".join(
+        event.reading.text for event in codec.events_of(recording) if isinstance(event.reading, LogReading)
+    )
+    if len(text) <= HEAD_BYTES + TAIL_BYTES:
+        return "", text
+    return text[:HEAD_BYTES], text[-TAIL_BYTES:]
+
+
+def _versions(snapshot: Snapshot, root: str) -> tuple[tuple[str, str], ...]:
+    """Of the packages in the server's own site-packages that matter to a start."""
+    server = snapshot.server
+    if server is None or not server.site_packages:
+        return ()
+    inside = inner.of(root, server.pid)
+    found = {}
+    for name in inside.listing(server.site_packages):
+        match = _DIST.match(name)
+        if match:
+            found[match["name"].lower().replace("_", "-")] = match["version"]
+    return tuple((name, found[name]) for name in _PACKAGES if name in found)
+
+
+def _machine() -> tuple[tuple[str, str], ...]:
+    facts = [
+        ("host", socket.gethostname()),
+        ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("system", _os_name()),
+        ("CPUs", str(os.cpu_count())),
+        ("container", "yes" if os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv") else "no sign"),
+    ]
+    facts += [(name, _meminfo(name)) for name in ("MemTotal", "MemAvailable")]
+    try:
+        shm = os.statvfs("/dev/shm")
+        facts.append(
+            ("/dev/shm", f"{shm.f_bavail * shm.f_frsize >> 20} of {shm.f_blocks * shm.f_frsize >> 20} MiB free")
+        )
+    except OSError:
+        pass
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _os_name() -> str:
+    try:
+        lines = files.text("/etc/os-release").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition("=")[2].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), "")
+
+
+def _meminfo(name: str) -> str:
+    try:
+        lines = files.text("/proc/meminfo").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), "")
+
+
+def _secrets(snapshot: Snapshot, root: str) -> tuple[str, ...]:
+    """The values themselves, from the launcher's environment and command line: to be found wherever they stand."""
+    server = snapshot.server
+    if server is None:
+        return ()
+    environ = inner.environment(root, server.pid) or {}
+    found = [value for name, value in environ.items() if is_secret_name(name)]
+    try:
+        argv = files.text(f"{root}/{server.pid}/cmdline").split("\0")
+    except OSError:
+        argv = []
+    for flag, value in zip(argv, [*argv[1:], ""], strict=True):
+        name, equals, inline = flag.partition("=")
+        if name.startswith("--") and is_secret_name(name.lstrip("-").replace("-", "_")):
+            found.append(inline if equals else value)
+    return tuple(value for value in found if value)

@@ -1,0 +1,1 @@
+"""Finished starts: database, baselines, comparison."""

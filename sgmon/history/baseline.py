@@ -1,0 +1,101 @@
+"""What is usual: median and p90 of the last ten ready starts of a key, else of a wider one. Pure."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+
+from sgmon.history.run import Passed, Run, RunKey
+from sgmon.model import Baseline, Usual, UsualPhase
+
+#: how many finished starts make a baseline
+STARTS = 10
+
+#: narrow to wide: which parts of the key must be equal, and how that is said
+WIDENING: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("model", "version", "parallel", "gpu", "host", "mount", "caches"),
+        "same model, version, parallel sizes, GPU, host, mount and caches",
+    ),
+    (
+        ("model", "version", "parallel", "gpu", "host"),
+        "same model, version, parallel sizes, GPU and host; other caches",
+    ),
+    (("model", "parallel", "gpu", "host"), "same model, parallel sizes, GPU and host; another SGLang version"),
+    (("model", "parallel", "gpu"), "same model, parallel sizes and GPU; another host"),
+)
+
+
+def baseline(runs: Sequence[Run], key: RunKey) -> Baseline | None:
+    """``runs``: newest first. None while no ready start is alike: then there is no number."""
+    ready = [run for run in runs if run.outcome == "ready"]
+    for names, words in WIDENING:
+        alike = [run for run in ready if all(getattr(run.key, name) == getattr(key, name) for name in names)]
+        if alike:
+            return summed(alike[:STARTS], words, narrow=(names, words) == WIDENING[0])
+    return None
+
+
+def summed(runs: Sequence[Run], words: str, *, narrow: bool = False) -> Baseline:
+    """The baseline of these starts."""
+    durations = [run.duration_s for run in runs if run.duration_s is not None]
+    return Baseline(
+        like=words,
+        count=len(runs),
+        narrow=narrow,
+        ready_median_s=statistics.median(durations) if durations else None,
+        ready_p90_s=p90(durations) if durations else None,
+        longest_gap_s=p90([max((gap for gap, _ in run.gaps), default=0.0) for run in runs]),
+        longest_quiet_s=p90([run.quiet_s for run in runs if run.quiet_s is not None]),
+        lines=round(statistics.median(run.lines for run in runs)),
+        milestones=_milestones(runs),
+        phases=_phases(runs),
+    )
+
+
+def p90(values: Sequence[float]) -> float | None:
+    """The value that nine of ten are not above (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -(-9 * len(ordered) // 10) - 1))] if ordered else None
+
+
+def phase_seconds(passed: Sequence[Passed]) -> tuple[tuple[str, float], ...]:
+    """(phase, seconds) in the order of the start: from the first milestone of each to the next one's first."""
+    begun: list[tuple[str, float]] = []
+    for one in sorted(passed, key=lambda item: item.at_s):
+        if one.phase and one.phase not in [phase for phase, _ in begun]:
+            begun.append((one.phase, one.at_s))
+    return tuple((phase, round(after[1] - at, 3)) for (phase, at), after in itertools.pairwise(begun))
+
+
+def _milestones(runs: Sequence[Run]) -> tuple[Usual, ...]:
+    """Of each milestone the first rank that passed it."""
+    found: dict[str, list[Passed]] = {}
+    for run in runs:
+        seen: set[str] = set()
+        for one in run.milestones:
+            if one.name not in seen:
+                seen.add(one.name)
+                found.setdefault(one.name, []).append(one)
+    usual = [
+        Usual(
+            name=name,
+            median_s=statistics.median(one.at_s for one in all_),
+            p90_s=p90([one.at_s for one in all_]) or 0.0,
+            line=round(statistics.median(one.line for one in all_)),
+            count=len(all_),
+        )
+        for name, all_ in found.items()
+    ]
+    return tuple(sorted(usual, key=lambda one: (one.median_s, one.line)))
+
+
+def _phases(runs: Sequence[Run]) -> tuple[UsualPhase, ...]:
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for phase, took_s in phase_seconds(run.milestones):
+            found.setdefault(phase, []).append(took_s)
+    return tuple(
+        UsualPhase(phase, round(statistics.median(all_), 3), p90(all_) or 0.0) for phase, all_ in found.items()
+    )

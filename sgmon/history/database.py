@@ -1,0 +1,192 @@
+"""Finished starts, in SQLite. One row a start; its milestones and quiet gaps are kept as JSON.
+
+WAL where the file system allows it; where another machine answers for it a plain rollback journal behind a lock
+file, because WAL needs shared memory (https://www.sqlite.org/wal.html: "all processes using a database must be on
+the same host"). Every call opens, works and closes: sgmon may be killed at any time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sgmon.history.baseline import baseline
+from sgmon.history.run import Passed, Run, RunKey
+from sgmon.model import Baseline
+from sgmon.paths import state_dir
+from sgmon.proc import mounts
+
+SCHEMA = 1
+BUSY_S = 5.0
+#: starts that are kept; the oldest go
+KEPT_RUNS = 2000
+#: starts of one model that a baseline is looked for in
+_LOOKED_AT = 200
+
+_TABLE = """
+create table if not exists runs (
+    id integer primary key,
+    started real not null, pid integer not null,
+    host text not null, model text not null, version text not null, gpu text not null,
+    parallel text not null, mount text not null, caches text not null,
+    outcome text not null, duration_s real, lines integer not null, quiet_s real,
+    milestones text not null, gaps text not null, args text not null, env text not null, own text not null,
+    headline text not null, log text not null,
+    unique (host, pid, started)
+);
+create index if not exists runs_by_model on runs (model, parallel, gpu, started);
+"""
+
+
+class HistoryError(Exception):
+    """The history cannot be used: words for people, and what to try."""
+
+    def __init__(self, words: str, remedy: str = "") -> None:
+        super().__init__(words)
+        self.words = words
+        self.remedy = remedy
+
+
+class History:
+    """The database of finished starts."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        return self._path or state_dir() / "history.sqlite"
+
+    def add(self, run: Run) -> int:
+        """Store one finished start; returns its id. Of one start one row is kept: "ready" is not taken back."""
+        row: dict[str, Any] = {
+            **asdict(run.key),
+            "started": round(run.started, 2),
+            "pid": run.pid,
+            "outcome": run.outcome,
+            "duration_s": run.duration_s,
+            "lines": run.lines,
+            "quiet_s": run.quiet_s,
+            "milestones": json.dumps([asdict(passed) for passed in run.milestones]),
+            "gaps": json.dumps(run.gaps),
+            "args": json.dumps(run.args),
+            "env": json.dumps(run.env),
+            "own": json.dumps(run.own),
+            "headline": run.headline,
+            "log": run.log,
+        }
+        names = ", ".join(row)
+        marks = ", ".join(f":{name}" for name in row)
+        changes = ", ".join(f"{name} = excluded.{name}" for name in row if name not in ("host", "pid", "started"))
+        with self._open() as db:
+            db.execute(
+                f"insert into runs ({names}) values ({marks}) on conflict (host, pid, started) do update "
+                f"set {changes} where runs.outcome != 'ready' or excluded.outcome = 'ready'",
+                row,
+            )
+            same = "select id from runs where host = :host and pid = :pid and started = :started"
+            found = db.execute(same, row).fetchone()
+            db.execute(
+                "delete from runs where id not in (select id from runs order by started desc limit ?)", (KEPT_RUNS,)
+            )
+            return int(found[0])
+
+    def runs(self, limit: int = 50, model: str = "") -> list[Run]:
+        """The newest starts, newest first. model: its name, or a part of it."""
+        with self._open() as db:
+            rows = db.execute(
+                "select * from runs where instr(model, ?) order by started desc limit ?", (model, limit)
+            ).fetchall()
+        return [_run(row) for row in rows]
+
+    def get(self, number: int) -> Run | None:
+        with self._open() as db:
+            row = db.execute("select * from runs where id = ?", (number,)).fetchone()
+        return None if row is None else _run(row)
+
+    def baseline(self, key: RunKey) -> Baseline | None:
+        """What is usual for this key, or for the next wider one that has starts; None: none yet."""
+        with self._open() as db:
+            rows = db.execute(
+                "select * from runs where outcome = 'ready' and model = ? and parallel = ? and gpu = ? "
+                "order by started desc limit ?",
+                (key.model, key.parallel, key.gpu, _LOOKED_AT),
+            ).fetchall()
+        return baseline([_run(row) for row in rows], key)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            path = self.path
+            remote = on_network(path.parent)
+            with _locked(path, remote):
+                db = sqlite3.connect(path, timeout=BUSY_S)
+                try:
+                    _prepare(db, path, remote)
+                    with db:
+                        yield db
+                finally:
+                    db.close()
+        except OSError as err:
+            where = err.filename or "its folder"
+            raise HistoryError(f"the history cannot be used: {where}: {err.strerror}", "set XDG_STATE_HOME") from err
+        except sqlite3.Error as err:
+            remedy = f"move the file away if it is damaged: mv {path} {path}.old"
+            raise HistoryError(f"the history {path} cannot be used: {err}", remedy) from err
+
+
+def on_network(folder: Path) -> bool:
+    """Whether the folder lies on a file system that another machine answers for."""
+    try:
+        mount = mounts.of_path(mounts.read("/proc"), os.path.abspath(folder))
+    except OSError:
+        return False
+    return mount is not None and mount.remote
+
+
+@contextmanager
+def _locked(path: Path, remote: bool) -> Iterator[None]:
+    if not remote:
+        yield
+        return
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _prepare(db: sqlite3.Connection, path: Path, remote: bool) -> None:
+    db.row_factory = sqlite3.Row
+    version = db.execute("pragma user_version").fetchone()[0]
+    if version > SCHEMA:
+        raise HistoryError(f"the history {path} was written by a newer sgmon", "upgrade sgmon")
+    if version < SCHEMA:
+        db.execute(f"pragma journal_mode = {'delete' if remote else 'wal'}")
+        db.executescript(_TABLE)
+        db.execute(f"pragma user_version = {SCHEMA}")
+
+
+def _run(row: sqlite3.Row) -> Run:
+    return Run(
+        key=RunKey(**{name: row[name] for name in RunKey.__dataclass_fields__}),
+        started=row["started"],
+        pid=row["pid"],
+        outcome=row["outcome"],
+        duration_s=row["duration_s"],
+        lines=row["lines"],
+        quiet_s=row["quiet_s"],
+        milestones=tuple(Passed(**passed) for passed in json.loads(row["milestones"])),
+        gaps=tuple((gap[0], gap[1]) for gap in json.loads(row["gaps"])),
+        args=tuple((name, value) for name, value in json.loads(row["args"])),
+        env=tuple((name, value) for name, value in json.loads(row["env"])),
+        own=tuple((name, value) for name, value in json.loads(row["own"])),
+        headline=row["headline"],
+        log=row["log"],
+        id=row["id"],
+    )

@@ -1,0 +1,216 @@
+"""A watch, or a log read after the fact, made into a finished start. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sgmon.history.baseline import phase_seconds
+from sgmon.history.run import Passed, Run, RunKey
+from sgmon.model import LogState, Milestone, ServerArgs, Snapshot
+from sgmon.text import clean, mask
+
+#: a share of the model's bytes in the page cache above which its start counts as warm
+WARM = 0.5
+#: time zones differ by quarters of an hour; a log's clock that is off by less is the same clock
+_QUARTER_S = 900.0
+#: also where the field was cut behind the point
+_TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
+
+
+def outcome_of(snapshot: Snapshot) -> str:
+    """How this start has ended: ready, crashed, stalled, unhealthy; "" while it goes on."""
+    state = snapshot.verdict.state
+    if state in ("ready", "crashed"):
+        return state
+    if any(change.state == "ready" for change in snapshot.verdicts):
+        return "ready"
+    if state in ("stalled", "stopped"):
+        return "stalled"
+    return "unhealthy" if state == "unhealthy" else ""
+
+
+def key_of(snapshot: Snapshot) -> RunKey | None:
+    """What this start is compared by; None while the model is not known."""
+    server = snapshot.server
+    if server is None or not server.args.model_path:
+        return None
+    start = snapshot.start
+    return RunKey(
+        model=model_name(server.args),
+        version=server.version or snapshot.log.version,
+        parallel=parallel(server.args),
+        gpu=_gpu_name(snapshot),
+        host=start.host if start is not None else "",
+        mount=start.mount if start is not None else "",
+        caches=_caches(start.cached) if start is not None else "",
+    )
+
+
+def run_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...] = ()) -> Run:
+    """The finished start that this watch has seen."""
+    server, log = snapshot.server, snapshot.log
+    assert server is not None
+    began = server.started_epoch
+    if began is None:
+        began = snapshot.epoch + (snapshot.server_seen_t or 0.0)
+    shift = _clock_shift(snapshot)
+    passed = _passed(log, lambda m: _wall(m, snapshot.epoch, shift) - began)
+    quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == "scheduler"]
+    return Run(
+        key=key_of(snapshot) or RunKey("", host=snapshot.start.host if snapshot.start else ""),
+        started=began,
+        outcome=outcome,
+        duration_s=_duration(passed, outcome, snapshot.epoch + snapshot.t - began),
+        lines=log.lines,
+        pid=server.pid,
+        quiet_s=max(quiet) if quiet else None,
+        milestones=passed,
+        gaps=_gaps(log),
+        args=server.args.raw,
+        env=snapshot.start.env if snapshot.start is not None else (),
+        own=own or own_times(log),
+        headline=mask(clean(snapshot.verdict.headline, 300)),
+        log=log.path or server.log_path,
+    )
+
+
+def run_of_log(log: LogState, path: str) -> Run:
+    """The start that a log alone tells of; its seconds count from the first dated line."""
+    args = log.args
+    zero = log.first_t or 0.0
+    passed = _passed(log, lambda m: (m.t if m.t is not None else zero) - zero)
+    return Run(
+        key=RunKey(model_name(args), log.version, parallel(args)) if args is not None else RunKey("", log.version),
+        started=zero,
+        outcome=log.outcome,
+        duration_s=_duration(passed, log.outcome, (log.last_t or zero) - zero),
+        lines=log.lines,
+        milestones=passed,
+        gaps=_gaps(log),
+        args=args.raw if args is not None else (),
+        own=own_times(log),
+        headline="" if log.error is None else mask(clean(log.error.text, 300)),
+        log=path,
+    )
+
+
+def own_times(log: LogState) -> tuple[tuple[str, float], ...]:
+    """The server's own numbers, where its log has them ("Engine startup timings (s): load_weight=41.75, ...")."""
+    for milestone in reversed(log.milestones):
+        text = dict(milestone.fields).get("timings", "")
+        if text:
+            return tuple((name, float(number)) for name, number in _TIMING.findall(text) if name in OWN)
+    return ()
+
+
+#: the server's names for its own numbers -> ours, in words (sglang/srt/observability/startup_time.py)
+OWN = {
+    "load_weight": "weights",
+    "kv_cache_allocation": "KV cache",
+    "scheduler_e2e": "scheduler",
+    "tokenizer_e2e": "whole engine",
+}
+
+
+def compared_with_own(run: Run) -> tuple[tuple[str, float, float], ...]:
+    """(what, seconds as sgmon saw them, the server's own), for what both have measured."""
+    own = dict(run.own)
+    args, ready = _at(run, "args"), _at(run, "scheduler_ready")
+    seen = {
+        "load_weight": _spent(run, "load_begin", "load_end"),
+        "kv_cache_allocation": _spent(run, "load_end", "memory_pool_end"),
+        "tokenizer_e2e": None
+        if args is None or ready is None
+        else ready - args,  # its clock begins after its imports
+    }
+    return tuple(
+        (OWN[name], round(took, 2), own[name]) for name, took in seen.items() if took is not None and name in own
+    )
+
+
+def model_name(args: ServerArgs) -> str:
+    """Model and revision."""
+    revision = dict(args.raw).get("revision", "")
+    return args.model_path.rstrip("/") + (f"@{revision}" if revision not in ("", "None") else "")
+
+
+def parallel(args: ServerArgs) -> str:
+    """The sizes that make two starts alike: "tp8 dp1 pp1 n1"."""
+    return f"tp{args.tp} dp{args.dp} pp{args.pp} n{args.nnodes}"
+
+
+def phases_of(run: Run) -> tuple[tuple[str, float], ...]:
+    """(phase, seconds) of a finished start."""
+    return phase_seconds(run.milestones)
+
+
+def _caches(cached: float | None) -> str:
+    return "" if cached is None else "warm" if cached >= WARM else "cold"
+
+
+def _gpu_name(snapshot: Snapshot) -> str:
+    server = snapshot.server
+    if server is not None and server.args.device == "cpu":
+        return "CPU"
+    used = [gpu.name for gpu in snapshot.gpu.gpus if gpu.ranks] or [gpu.name for gpu in snapshot.gpu.gpus]
+    return ", ".join(sorted({name for name in used if name}))
+
+
+def _clock_shift(snapshot: Snapshot) -> float:
+    """Seconds that the log's clock is ahead of ours: it prints local time, in a container often another zone's."""
+    log = snapshot.log
+    seen = [m for m in log.milestones if m.t is not None and m.seen_t is not None]
+    if not seen:
+        return 0.0
+    last = seen[-1]
+    assert last.t is not None and last.seen_t is not None
+    ahead = last.t - (snapshot.epoch + last.seen_t)
+    begun = snapshot.server_seen_t or 0.0
+    if last.seen_t - begun < 5.0 and ahead < 0:
+        return 0.0  # the watch began late and has read an old log: its lines are old, not its clock
+    return round(ahead / _QUARTER_S) * _QUARTER_S
+
+
+def _wall(milestone: Milestone, epoch: float, shift: float) -> float:
+    return milestone.t - shift if milestone.t is not None else epoch + (milestone.seen_t or 0.0)
+
+
+def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[Passed, ...]:
+    """The first time that each rank passed each milestone; repeats (bars) are left out.
+
+    A line without a date has the time at which it was read: at most that of the next dated one, for a watch may
+    begin late.
+    """
+    found: dict[tuple[str, str], Passed] = {}
+    after = float("inf")
+    for milestone in sorted(log.milestones, key=lambda m: m.line, reverse=True):
+        at = at_s(milestone)
+        if milestone.t is not None:
+            after = min(after, at)
+        at = max(0.0, round(min(at, after), 2))
+        found[milestone.name, milestone.rank] = Passed(
+            milestone.name, at, milestone.line, milestone.rank, milestone.phase
+        )
+    return tuple(sorted(found.values(), key=lambda one: one.line))
+
+
+def _duration(passed: tuple[Passed, ...], outcome: str, so_far_s: float) -> float | None:
+    if outcome == "ready":
+        return next((one.at_s for one in passed if one.name == "ready"), None)
+    return round(so_far_s, 2)
+
+
+def _gaps(log: LogState) -> tuple[tuple[float, int], ...]:
+    return () if log.longest_gap is None else ((log.longest_gap.s, log.longest_gap.after_line),)
+
+
+def _spent(run: Run, begin: str, end: str) -> float | None:
+    """The longest that a rank took from one milestone to another."""
+    begun = {one.rank: one.at_s for one in run.milestones if one.name == begin}
+    took = [one.at_s - begun[one.rank] for one in run.milestones if one.name == end and one.rank in begun]
+    return max(took) if took else None
+
+
+def _at(run: Run, name: str) -> float | None:
+    return next((one.at_s for one in reversed(run.milestones) if one.name == name), None)

@@ -1,0 +1,1 @@
+"""Recordings: format, writer, ring buffer, replay."""

@@ -1,0 +1,188 @@
+"""The recording: one JSON object a line, gzipped. A versioned header first, then events.
+
+A reading equal to the last of its kind is written as "same". Unknown kinds and fields are skipped on load, missing
+ones take their defaults, so that old and new files both open. A torn last line (the recorder was killed) is no
+error. ``sgmon.recording.writer`` writes them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sgmon import __version__
+from sgmon.model import KINDS, Event, Reading
+
+FORMAT = 1
+_TIME = re.compile(rb'\{"t":([0-9.]+),')
+
+
+class RecordingError(Exception):
+    """A recording that cannot be opened: words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """First line of a recording. epoch: wall clock at t = 0. ticks: the watch's own are in it, none are made up."""
+
+    sgmon_recording: int = FORMAT
+    sgmon: str = __version__
+    epoch: float = 0.0
+    host: str = ""
+    note: str = ""
+    ticks: bool = False
+
+
+class Encoder:
+    """Event -> line. Keeps the last reading of each kind to write "same" instead of it again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, bytes] = {}
+
+    def encode(self, event: Event) -> bytes | None:
+        """The line without its newline; None for what is not recorded. Ticks are: verdicts are drawn at them."""
+        if event.kind == "tick":
+            return msgspec.json.encode({"t": round(event.t, 3), "k": "tick"})
+        if event.reading is None or event.kind not in KINDS:
+            return None
+        body = msgspec.json.encode(event.reading)
+        head: dict[str, Any] = {"t": round(event.t, 3), "k": event.kind}
+        if event.took_s is not None:
+            head["took"] = round(event.took_s, 4)
+        if event.kind != "log" and self._last.get(event.kind) == body:
+            head["same"] = 1
+        else:
+            self._last[event.kind] = body
+            head["r"] = msgspec.Raw(body)
+        return msgspec.json.encode(head)
+
+
+class Decoder:
+    """Line -> event. Returns None for a line that this version does not know."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Reading] = {}
+
+    def decode(self, line: bytes) -> Event | None:
+        head = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        kind = msgspec.json.decode(head["k"], type=str)
+        if kind == "tick":
+            return Event(msgspec.json.decode(head["t"], type=float), "tick")
+        reading_type = KINDS.get(kind)
+        if reading_type is None:
+            return None
+        if "r" in head:
+            reading: Reading = msgspec.json.decode(head["r"], type=reading_type)
+            self._last[kind] = reading
+        elif kind in self._last:
+            reading = self._last[kind]
+        else:
+            return None
+        took = msgspec.json.decode(head["took"], type=float) if "took" in head else None
+        return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took)
+
+
+def length_s(path: Path) -> float:
+    """The time of the last event, without building any reading."""
+    last = 0.0
+    for line in _lines(path):
+        match = _TIME.match(line)
+        if match:
+            last = max(last, float(match[1]))
+    return last
+
+
+def read_header(path: Path) -> Header:
+    """The header alone. Raises ``RecordingError`` with words when this is no recording."""
+    for line in _lines(path):
+        return _header(path, line)
+    raise RecordingError(f"{path} is empty: not a recording")
+
+
+def read(path: Path) -> tuple[Header, Iterator[Event]]:
+    """Header and events of a recording, in file order; a torn or foreign line at the end is left out."""
+    lines = _lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise RecordingError(f"{path} is empty: not a recording")
+    return _header(path, first), _events(lines)
+
+
+def header_of(data: bytes) -> Header:
+    """The header of a recording that is in memory."""
+    for line in _split(data):
+        return _header(Path("the recording"), line)
+    raise RecordingError("the recording is empty")
+
+
+def events_of(data: bytes) -> Iterator[Event]:
+    """The events of a recording that is in memory."""
+    lines = _split(data)
+    next(lines, None)
+    return _events(lines)
+
+
+def _events(lines: Iterator[bytes]) -> Iterator[Event]:
+    decoder = Decoder()
+    for line in lines:
+        try:
+            event = decoder.decode(line)
+        except (msgspec.MsgspecError, KeyError):
+            continue  # a torn line, or one of a newer version whose types changed
+        if event is not None:
+            yield event
+
+
+def _header(path: Path, line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except msgspec.MsgspecError as err:
+        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)") from err
+    if b"sgmon_recording" not in line:
+        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)")
+    return header
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        raw = open(path, "rb")
+    except OSError as err:
+        raise RecordingError(f"cannot open {path}: {err.strerror}") from err
+    with raw:
+        yield from _cut(raw)
+
+
+def _split(data: bytes) -> Iterator[bytes]:
+    yield from _cut(io.BufferedReader(io.BytesIO(data)))
+
+
+def _cut(raw: io.BufferedReader) -> Iterator[bytes]:
+    start = raw.peek(2)[:2]
+    chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(1 << 18), b"")
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in whole if line)
+    if rest:
+        yield rest
+
+
+def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
+    """Decompress as far as the bytes go: a killed recorder leaves no gzip trailer."""
+    unpack = zlib.decompressobj(wbits=31)
+    while block := raw.read(1 << 16):
+        while block:
+            try:
+                yield unpack.decompress(block)
+            except zlib.error:
+                return
+            block = unpack.unused_data  # what follows the end of one gzip member: the next one
+            if unpack.eof:
+                unpack = zlib.decompressobj(wbits=31)

@@ -1,0 +1,1 @@
+"""One watch: the engine thread, automatic stacks, what is kept."""

@@ -1,0 +1,199 @@
+"""The thread that ties source, recording, store and subscribers together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.stacks.causes import Cause
+from sgmon.analyse.store import Store
+from sgmon.collect.source import Source
+from sgmon.model import Event, LogReading, ProbeReading, Snapshot
+from sgmon.recording.replay import REWIND, SHOW, ReplaySource
+from sgmon.watch.auto_stacks import ALARMING, Evidence
+
+if TYPE_CHECKING:
+    from sgmon.recording.writer import Recorder
+    from sgmon.watch.persistence import Keeper
+
+PUBLISH_S = 0.25
+JOIN_S = 1.0
+#: in a replay, "the change before" is one that is at least this far back
+REACH_S = 1.0
+
+Subscriber = Callable[[Snapshot], None]
+
+
+class Engine:
+    """Runs a source through a store and publishes snapshots, at most one each ``publish_s`` (four a second).
+
+    Two calls go up from the view: ``request_stacks`` and ``stop``. Subscribers are called in the
+    engine's thread and must return at once (the screen only posts a message).
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        recorder: Recorder | None = None,
+        keeper: Keeper | None = None,
+        auto_evidence: bool = True,
+        publish_s: float = PUBLISH_S,
+        book: Sequence[Cause] | None = None,
+    ) -> None:
+        self.source = source
+        self.store = Store(source.epoch, replay=source.replay, book=book)
+        self.snapshot: Snapshot = self.store.snapshot
+        self.log_text = LogIndex(live=not source.replay)
+        self.failure = ""
+        self.ended = threading.Event()
+        self._recorder = recorder
+        self._trouble = ProbeReading("recording")
+        self._keeper = keeper
+        self._book = book
+        self._evidence = Evidence() if auto_evidence and not source.replay else None
+        self._subscribers: list[Subscriber] = []
+        self._publish_s = publish_s
+        self._published_t = -publish_s
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        self._subscribers.append(subscriber)
+
+    def request_stacks(
+        self,
+        pids: Sequence[int] | None = None,
+        samples: int = 1,
+        native: bool = False,
+        why: str = "",
+    ) -> None:
+        """Ask for stacks of these pids (None: every rank). Returns at once; dumps arrive in snapshots."""
+        self.source.request_stacks(pids, samples, native, why)
+        if pids is None:
+            self.source.request_ras()
+
+    def choose(self, pid: int) -> None:
+        """Watch another server from now on."""
+        self.source.choose(pid)
+
+    @property
+    def replay(self) -> ReplaySource | None:
+        """The controls of a recording; None when live."""
+        return self.source if isinstance(self.source, ReplaySource) else None
+
+    def to_previous_change(self) -> None:
+        """In a replay: back to where the verdict last became another one than it is."""
+        replay, snapshot = self.replay, self.snapshot
+        if replay is not None:
+            earlier = [change.t for change in snapshot.verdicts if change.t < snapshot.t - REACH_S]
+            replay.seek(earlier[-1] if earlier else 0.0)
+
+    def save_flight(self) -> bool:
+        """Save the last minutes as a recording; its path comes in ``Snapshot.saved``. False: nothing is kept here."""
+        if self._keeper is None:
+            return False
+        self._keeper.save_flight()
+        return True
+
+    def recording(self, note: str) -> bytes | None:
+        """The recording of this watch so far, or the one that is replayed. Raises OSError."""
+        replay = self.replay
+        if replay is not None:
+            return replay.path.read_bytes()
+        return b"".join(self._keeper.ring.parts(note)) if self._keeper is not None else None
+
+    def stop(self) -> None:
+        """Stop the source and wait at most a second for the thread; then leave it behind."""
+        self.source.stop()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(JOIN_S)
+        if not self._thread.is_alive():
+            self._close()
+
+    def run_here(self) -> None:
+        """The same loop in the caller's thread (commands without a screen)."""
+        self._run()
+
+    def _run(self) -> None:
+        try:
+            for event in self.source:
+                self._take(event)
+        except Exception as err:
+            self.failure = f"{type(err).__name__}: {err}"
+            raise
+        finally:
+            self._publish(force=True)
+            self.ended.set()
+
+    def _take(self, event: Event) -> None:
+        if event.kind in (REWIND, SHOW):
+            self._control(event)
+            return
+        self._fold(event)
+        if self._keeper is not None:
+            for come in self._keeper.look(self.snapshot):
+                self._fold(come)
+            if self._keeper.saved != self.snapshot.saved:
+                self.snapshot = self.store.note(saved=self._keeper.saved)
+        if event.kind == "tick" and self._recorder is not None and self._recorder.trouble() != self._trouble:
+            self._trouble = self._recorder.trouble()
+            self._fold(Event(event.t, "probe", self._trouble))
+        self._take_evidence()
+        self._publish(force=event.kind in ("stacks", "server"))
+
+    def _fold(self, event: Event) -> None:
+        if self._recorder is not None:
+            self._recorder.write(event)
+        if self._keeper is not None:
+            self._keeper.write(event)
+        if isinstance(event.reading, LogReading):
+            self.log_text.follow(event.reading)
+        before = self.snapshot.verdicts
+        self.snapshot = self.store.step(event)
+        if self.replay is not None and self.snapshot.verdicts[-1:] != before[-1:]:
+            self.replay.change_seen()
+
+    def _control(self, event: Event) -> None:
+        """Of a replay: from the beginning again, or show where it is."""
+        if event.kind == REWIND:
+            self.store = Store(self.source.epoch, replay=self.source.replay, book=self._book)
+            self.snapshot = self.store.snapshot
+            self.log_text.follow(LogReading(path=self.log_text.path, change="truncated"))
+        else:
+            self._publish(force=True)
+
+    def _close(self) -> None:
+        """What is left to write at the end."""
+        if self._keeper is not None:
+            for come in self._keeper.close():
+                self._fold(come)
+            self.snapshot = self.store.note(saved=self._keeper.saved)
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _take_evidence(self) -> None:
+        """Three stack samples of every rank when they are due; at a suspicion NCCL's view with them."""
+        why = self._evidence.due(self.snapshot) if self._evidence is not None else ""
+        if self.snapshot.verdict.state in ALARMING and why:
+            self.request_stacks(None, samples=3, why=why)
+        elif why:
+            self.source.request_stacks(None, 1, False, why)
+
+    def _publish(self, force: bool = False) -> None:
+        replay = self.replay
+        since = self.snapshot.t - self._published_t
+        if (replay is not None and replay.skipping) or (not force and 0 <= since < self._publish_s * 0.9):
+            return
+        self._published_t = self.snapshot.t
+        if replay is not None:
+            self.snapshot = self.store.note(replay=replay.words())
+        dropped = getattr(self.source, "dropped", 0)
+        snapshot = self.snapshot if not dropped else replace(self.snapshot, dropped=dropped)
+        for subscriber in self._subscribers:
+            subscriber(snapshot)

@@ -1,0 +1,157 @@
+"""Which rules of the catalogue this SGLang can print: every template is looked up, as text, in its source.
+
+``python -m tools.check_milestones check [PATH]``: PATH is an SGLang source tree, an installed package, or the
+site-packages that hold one. A newer version that renamed a line so gives fewer claims, not wrong ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sgmon.analyse.log.catalogue import Rule, newest, rules, version_key
+
+#: Larger files are generated tables.
+MAX_BYTES = 4_000_000
+_SKIPPED = {"multimodal_gen", "test", "tests", "__pycache__", "jit_kernel", "benchmark", "node_modules"}
+_VERSION = re.compile(r"__version__\s*(?::\s*\w+\s*)?=\s*(?:version\s*=\s*)?['\"]([\d.]+[\w.+]*)['\"]")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFound:
+    """One rule, and whether this source can print its line. expected: the catalogue says that this version does."""
+
+    group: str
+    name: str
+    example: str
+    found: bool
+    expected: bool
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result. found and total count the rules that this version should have."""
+
+    path: str
+    version: str
+    rules: tuple[RuleFound, ...]
+    files: int
+    error: str = ""
+
+    @property
+    def total(self) -> int:
+        return sum(rule.expected for rule in self.rules)
+
+    @property
+    def found(self) -> int:
+        return sum(rule.expected and rule.found for rule in self.rules)
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Milestones of which no rule is in this source: their absence in a log says nothing."""
+        there = {rule.name for rule in self.rules if rule.found}
+        return frozenset(rule.name for rule in self.rules if rule.group == "milestone") - there
+
+    def summary(self) -> str:
+        """ "rules found in this version: 41/44"."""
+        return self.error or f"rules found in this version: {self.found}/{self.total}"
+
+
+def check(path: str | Path) -> Check:
+    """Look every template up below ``path``."""
+    root = package_root(Path(path))
+    if root is None:
+        return Check(str(path), "", (), 0, f'no SGLang source below "{path}" (looked for sglang/srt)')
+    version = version_of(root)
+    mine = tuple(rule for rule in rules() if rule.template)
+    wanted = {template for rule in mine for template in rule.template}
+    seen: set[str] = set()
+    files = 0
+    for text in _sources(root):
+        files += 1
+        seen |= {template for template in wanted - seen if template in text}
+        if len(seen) == len(wanted):
+            break
+    return Check(str(root), version, tuple(_result(rule, seen, version) for rule in mine), files)
+
+
+def package_root(path: Path) -> Path | None:
+    """The sglang package at or below ``path``: itself, site-packages/sglang, or python/sglang of a source tree."""
+    for candidate in (path, path / "sglang", path / "python" / "sglang"):
+        if (candidate / "srt").is_dir():
+            return candidate
+    return None
+
+
+def version_of(root: Path) -> str:
+    """The version of the package at ``root``; "" if it is not written there."""
+    for name in ("_version.py", "version.py"):
+        match = _VERSION.search(_text(root / name))
+        if match:
+            return match[1]
+    for info in sorted(root.parent.glob("sglang-*.dist-info")):
+        return info.name.removeprefix("sglang-").removesuffix(".dist-info")
+    return ""
+
+
+def _result(rule: Rule, seen: set[str], version: str) -> RuleFound:
+    there = next((template for template in rule.template if template in seen), "")
+    return RuleFound(rule.group, rule.name, rule.example, bool(there), _expected(rule, version), there)
+
+
+def _expected(rule: Rule, version: str) -> bool:
+    """Whether the catalogue says that this version prints it. Newer versions than the newest known: as the newest."""
+    key, first, last = version_key(version), version_key(rule.first), version_key(rule.last)
+    if first is None or last is None:
+        return False  # a line of another program
+    if key is None:
+        return last == newest()
+    return first <= key and (key <= last or last == newest())
+
+
+def _sources(root: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        for name in sorted(names):
+            if name.endswith(".py"):
+                yield _text(Path(folder) / name)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return ""
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0: every rule that this version should have is there; 3: some are not; 2: no SGLang there."""
+    parser = argparse.ArgumentParser(prog="python -m tools.check_milestones", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    looking = commands.add_parser("check", help="look the catalogue up in an SGLang source tree or installed package")
+    looking.add_argument("path", nargs="?", default=sysconfig.get_paths()["purelib"])
+    args = parser.parse_args(argv)
+    result = check(args.path)
+    if result.error:
+        print(f"tools.check_milestones: {result.error}. Give the folder that holds sglang/.", file=sys.stderr)
+        return 2
+    for rule in result.rules:
+        mark = "found" if rule.found else ("MISSING" if rule.expected else "not in this version")
+        print(f"{mark:<20} {rule.group:<10} {rule.name:<24} {rule.template or rule.example[:70]}")
+    print(
+        f"SGLang {result.version or '(version unknown)'} at {result.path}: {result.summary()}, {result.files} files"
+    )
+    return 0 if result.found == result.total else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
