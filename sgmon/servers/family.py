@@ -1,0 +1,104 @@
+"""A family of servers: everything that sgmon must know about one kind of server, as data and pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sgmon.model import ServerArgs
+from sgmon.model.roles import Role
+
+if TYPE_CHECKING:
+    from sgmon.analyse.diagnosis.context import Scene
+    from sgmon.model import Verdict
+
+
+class Launch(NamedTuple):
+    """A command line that starts a server. form: a word of the family ("module", "serve", "titled", "engine").
+    tail: the server's own arguments; () when the title hides them."""
+
+    form: str
+    tail: tuple[str, ...] = ()
+
+
+class Slot(NamedTuple):
+    """A place in the order of births: what is born there."""
+
+    role: Role
+    rank: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a start, in its usual order.
+
+    words: "weight load"; during: "in the weight load", "while importing". column, short: heads of the rank table (8
+    and 4 cells). silence_s: seconds without any sign of activity in healthy starts. log_silence_s: the same for the
+    log alone. cpu_alone_s: how long CPU time alone may pass for work. following: the phase after its end.
+    optional: has a column only when the log speaks of it. launcher: belongs to the launcher, not to a rank.
+    """
+
+    name: str
+    words: str
+    during: str
+    column: str = ""
+    short: str = ""
+    following: str = ""
+    silence_s: float = 8.0
+    log_silence_s: float = 60.0
+    cpu_alone_s: float = 120.0
+    optional: bool = False
+    launcher: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """How servers of a family are found and their processes named, from command lines and titles alone.
+
+    recognise: argv -> Launch, or None. role_of: argv -> Role (Role.OTHER: not of this family). role_of_comm: the same
+    from the 15 bytes of comm, for a zombie. rank_of: title -> rank as the log spells it. expected_children: (role of
+    the parent, args, version) -> what it spawns, in order. parse_args: the tail of a launch -> ServerArgs.
+    args_from_log: a log line -> ServerArgs, or None. gpu_of: (args, rank) -> index among the visible GPUs, or None.
+    """
+
+    recognise: Callable[[tuple[str, ...]], Launch | None]
+    role_of: Callable[[tuple[str, ...]], Role]
+    role_of_comm: Callable[[str], Role]
+    rank_of: Callable[[str], str]
+    expected_children: Callable[[Role, ServerArgs, str], tuple[Slot, ...]]
+    parse_args: Callable[[Sequence[str]], ServerArgs]
+    args_from_log: Callable[[str], ServerArgs | None]
+    gpu_of: Callable[[ServerArgs, str], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness without a ready line.
+    timeout_s: after so long without an answer it is mute. paths_of_probes: lines of the access log that are ours."""
+
+    path: str = "/health"
+    timeout_s: float = 25.0
+    ok_means_ready: Callable[[str], bool] = field(default=lambda version: True)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFamily:
+    """One kind of server. name: in recordings and JSON; label: on the screen; package: its distribution.
+
+    role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
+    rules: its own waits that are meant, tried before the general ones. folder: the package of its data files
+    (``milestones.toml``, ``errors.toml``, ``phases.toml``, ``waits.toml``, ``causes.toml``).
+    """
+
+    name: str
+    label: str
+    package: str
+    default_port: int
+    discovery: Discovery
+    phases: tuple[Phase, ...]
+    role_labels: Mapping[Role, str]
+    folder: str
+    health: Health = Health()
+    rules: tuple[Callable[[Scene], Verdict | None], ...] = ()
+    env_prefixes: tuple[str, ...] = ()
