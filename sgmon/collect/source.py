@@ -1,4 +1,4 @@
-"""Events from live probes. A recording is the other source (``sgmon.recording.replay``); both iterate over ``Event``."""
+"""Events from live probes. The other source is a recording (``sgmon.recording.replay``); both iterate over events."""
 
 from __future__ import annotations
 
