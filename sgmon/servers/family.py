@@ -74,7 +74,7 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness, without a ready line.
+    """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
     timeout_s: after so long without an answer it is mute."""
 
     path: str = "/health"
