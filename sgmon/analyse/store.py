@@ -123,11 +123,14 @@ class Store:
         """What the cause book says, looked up again only when what it reads has changed: stacks, error, NCCL."""
         if new.server is None or not (new.stacks or new.log.error or new.ras):
             return new
-        seen = (new.stacks, new.log.error, new.ras, new.verdict.state)
+        ras_t = next((probe.last_ok_t for probe in new.probes if probe.name == "ras"), None)
+        seen = (new.stacks, new.log.error, new.ras, ras_t, new.verdict.state)
         if seen == self._matched:
             return new
         self._matched = seen
-        facts = Facts(dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, port=new.port)
+        facts = Facts(
+            dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, ras_t=ras_t, port=new.port
+        )
         return replace(new, causes=match(facts, self._book))
 
     def _with_log(self, new: Snapshot) -> Snapshot:

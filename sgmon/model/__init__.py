@@ -40,7 +40,7 @@ from sgmon.model.snapshot import (
     Series,
     Snapshot,
 )
-from sgmon.model.stacks import CauseHit, Frame, StackClass, StackDump, StacksReading, Thread
+from sgmon.model.stacks import CauseHit, CauseSource, Frame, StackClass, StackDump, StacksReading, Thread
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import (
     STATES,
@@ -61,6 +61,7 @@ __all__ = [
     "BlockedCall",
     "Candidate",
     "CauseHit",
+    "CauseSource",
     "Compiler",
     "Event",
     "Evidence",

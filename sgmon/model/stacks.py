@@ -68,10 +68,23 @@ class StackClass:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseSource:
+    """What a cause was read from. kind: stack | ras | log | process | port. rank: of a stack or a process.
+
+    t: watch seconds when a stack or NCCL's answer was taken; None: the others are read anew all the time.
+    """
+
+    kind: str
+    rank: str = ""
+    t: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CauseHit:
     """An entry of the cause book that fits what is seen. confidence 0..1 is a judgement of the book's author.
 
-    ranks: where it was seen, () when only the log or NCCL told it. by_user: from the user's own book.
+    ranks: where it was seen, () when only the log or NCCL reported it. by_user: from the user's own book.
+    sources: links to documents. read_from: what the conditions were read from.
     """
 
     id: str
@@ -84,3 +97,4 @@ class CauseHit:
     sources: tuple[str, ...] = ()
     slow: bool = False  # explains slowness: no hang
     by_user: bool = False
+    read_from: tuple[CauseSource, ...] = ()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from sgmon.analyse.diagnosis.causes import with_cause
+from sgmon.model import CauseHit, CauseSource, Snapshot, Verdict
 from tests.diagnosis.world import World
 
 
@@ -68,3 +72,20 @@ def test_an_entry_that_explains_slowness_explains_no_stall() -> None:
     world.run(30)
     assert world.store.snapshot.causes[0].slow
     assert (world.verdict.state, causes(world)) == ("stalled", [])
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (CauseSource("ras", t=99.0), []),
+        (CauseSource("ras", t=None), []),
+        (CauseSource("ras", t=100.0), ["rank-behind"]),
+        (CauseSource("stack", "TP1", 99.0), []),
+        (CauseSource("log"), ["rank-behind"]),
+        (CauseSource("process", "TP1"), ["rank-behind"]),
+    ],
+)
+def test_a_cause_read_before_the_last_sign_of_life_is_over(source: CauseSource, shown: list[str]) -> None:
+    hit = CauseHit("rank-behind", "a rank is behind", 0.85, read_from=(CauseSource("log"), source))
+    verdict = with_cause(Snapshot(causes=(hit,)), Verdict("stalled", "stalled", since_t=100.0))
+    assert [e.value for e in verdict.evidence if e.signal == "cause"] == shown

@@ -15,6 +15,7 @@ from sgmon.analyse.stacks.ras_forms import parse
 from sgmon.analyse.stacks.tables import TableError
 from sgmon.model import (
     BlockedCall,
+    CauseSource,
     Compiler,
     FdTarget,
     Listener,
@@ -336,6 +337,23 @@ def test_order_command_and_ranks() -> None:
     assert hits[0].command == "kill -CONT 1001"
     assert hits[0].ranks == ("TP1",)
     assert hits[1].evidence == ("TP0: stands in monitored_barrier",)
+
+
+def test_what_a_cause_was_read_from() -> None:
+    def sources(facts: Facts, name: str) -> tuple[CauseSource, ...]:
+        return next(hit.read_from for hit in match(facts) if hit.id == name)
+
+    assert sources(replace(nccl("late_rank.json"), ras_t=41.0), "rank-behind") == (CauseSource("ras", t=41.0),)
+    assert sources(lines("CUDA out of memory"), "cuda-out-of-memory") == (CauseSource("log"),)
+    assert sources(Facts(processes=(process("TP1", state="T"),)), "rank-stopped") == (CauseSource("process", "TP1"),)
+    assert sources(Facts(dumps=(recorded("load_tp0_barrier.json", "TP0", 5),)), "slowest-rank-loads") == (
+        CauseSource("stack", "TP0", 5.0),
+    )
+    assert sources(EXAMPLES["slow-storage"][0], "slow-storage") == (
+        CauseSource("stack", "TP0", 0.0),
+        CauseSource("process", "TP0"),
+    )
+    assert sources(EXAMPLES["port-in-use"][2], "port-in-use") == (CauseSource("port"),)
 
 
 USER = """

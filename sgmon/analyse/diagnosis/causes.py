@@ -39,19 +39,12 @@ def _best(snapshot: Snapshot, verdict: Verdict) -> CauseHit | None:
     for hit in snapshot.causes:
         if hit.confidence < SURE:
             return None  # the surest come first
-        if not (hit.slow and verdict.state == "stalled") and _is_of_now(hit, snapshot, verdict.since_t):
+        if not (hit.slow and verdict.state == "stalled") and _is_of_now(hit, verdict.since_t):
             return hit
     return None
 
 
-def _is_of_now(hit: CauseHit, snapshot: Snapshot, since_t: float) -> bool:
+def _is_of_now(hit: CauseHit, since_t: float) -> bool:
     """Stacks and NCCL's answer that are older than the last sign of life speak of something that is over."""
-    if any("stands in " in text for text in hit.evidence):
-        for rank in hit.ranks:
-            taken = [d.t for d in snapshot.stacks if (d.rank or d.role) == rank and d.threads]
-            if max(taken, default=-1.0) < since_t:
-                return False
-    if any(text.startswith("NCCL says") for text in hit.evidence):
-        asked = next((probe.last_ok_t for probe in snapshot.probes if probe.name == "ras"), None)
-        return asked is not None and asked >= since_t
-    return True
+    dated = [source for source in hit.read_from if source.kind in ("stack", "ras")]
+    return all(source.t is not None and source.t >= since_t for source in dated)

@@ -18,13 +18,14 @@ _FIELDS = frozenset({"id", "title", "confidence", "when", "advice", "command", "
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the book is held against. lines: recent or erroneous lines of the log, as shown."""
+    """What the book is held against. lines: of the log, recent or erroneous, as shown. ras_t: when ``ras`` came."""
 
     dumps: tuple[StackDump, ...] = ()
     processes: tuple[Process, ...] = ()
     log: LogState | None = None
     lines: tuple[str, ...] = ()
     ras: RasReading | None = None
+    ras_t: float | None = None
     port: PortReading | None = None
 
 
@@ -109,7 +110,7 @@ def _confidence(value: object) -> float:
 def _hit(cause: Cause, facts: Facts, subjects: Sequence[Subject], lines: Sequence[str]) -> CauseHit | None:
     best: CauseHit | None = None
     for condition in cause.when:
-        found = condition.holds(subjects, lines, facts.log, facts.ras, facts.port)
+        found = condition.holds(subjects, lines, facts.log, facts.ras, facts.port, facts.ras_t)
         if found is None:
             continue
         confidence = cause.confidence if condition.confidence is None else condition.confidence
@@ -126,6 +127,7 @@ def _hit(cause: Cause, facts: Facts, subjects: Sequence[Subject], lines: Sequenc
             sources=cause.sources,
             slow=cause.slow,
             by_user=cause.by_user,
+            read_from=found.read_from,
         )
     return best
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from sgmon.analyse.stacks.pattern import StackPattern, stack_pattern
 from sgmon.analyse.stacks.tables import TableError
-from sgmon.model import LogState, PortReading, Process, RasReading, StackDump, Thread
+from sgmon.model import CauseSource, LogState, PortReading, Process, RasReading, StackDump, Thread
 from sgmon.text import clean, mask
 
 _STACKS = ("stack", "thread_stack", "not_stack", "other_stack")
@@ -50,6 +50,7 @@ class Found:
     ranks: tuple[str, ...]
     pids: tuple[int, ...]
     evidence: tuple[str, ...]
+    read_from: tuple[CauseSource, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,15 @@ class Condition:
         log: LogState | None,
         ras: RasReading | None,
         port: PortReading | None,
+        ras_t: float | None = None,
     ) -> Found | None:
         """The processes it holds in (none for a condition of log or NCCL alone), or None."""
         general = self._general(subjects, lines, log, ras, port)
         if general is None:
             return None
         if not self._keys() & _OF_PROCESS:
-            return Found((), (), tuple(general)) if self._others([], subjects) else None
+            sources = self._general_sources(ras_t)
+            return Found((), (), tuple(general), sources) if self._others([], subjects) else None
         here = [(subject, seen) for subject in subjects if (seen := self._here(subject)) is not None]
         if not here or not self._others([subject for subject, _ in here], subjects):
             return None
@@ -82,7 +85,27 @@ class Condition:
             ranks=tuple(subject.name for subject, _ in here),
             pids=tuple(subject.pid for subject, _ in here),
             evidence=(*general, *(f"{subject.name}: {text}" for subject, seen in here[:3] for text in seen)),
+            read_from=(*self._general_sources(ras_t), *self._sources_in([subject for subject, _ in here])),
         )
+
+    def _general_sources(self, ras_t: float | None) -> tuple[CauseSource, ...]:
+        """What the conditions of the whole server are read from."""
+        found = [CauseSource("log")] if {"log", "error"} & self._keys() else []
+        found += [CauseSource("ras", t=ras_t)] if "ras" in self.words else []
+        found += [CauseSource("port")] if "port" in self.words else []
+        return tuple(found)
+
+    def _sources_in(self, subjects: Sequence[Subject]) -> tuple[CauseSource, ...]:
+        """What the conditions of one process are read from, for each process that they hold in."""
+        of_stack = self._keys() & {"stack", "thread_stack", "not_stack"}
+        of_process = self._keys() & _OF_PROCESS - {"role"} - of_stack
+        found: list[CauseSource] = []
+        for subject in subjects:
+            if of_stack and subject.dump is not None:
+                found.append(CauseSource("stack", subject.name, subject.dump.t))
+            if of_process or not of_stack:
+                found.append(CauseSource("process", subject.name))
+        return tuple(found)
 
     def _keys(self) -> set[str]:
         return {*self.stacks, *self.regexes, *self.words}
