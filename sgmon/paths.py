@@ -1,7 +1,9 @@
-"""Where sgmon keeps what it remembers: ``$XDG_STATE_HOME/sgmon``."""
+"""Where sgmon keeps its files (``$XDG_STATE_HOME/sgmon``), and how a file is written whole."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -14,4 +16,17 @@ def state_dir() -> Path:
 
     path = Path(platformdirs.user_state_dir("sgmon"))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> Path:
+    """Write the whole file or none: beside it first, then renamed. Readable by its owner only. Raises OSError."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.writelines(parts)
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
     return path

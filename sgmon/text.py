@@ -7,7 +7,7 @@ Everything that another program wrote (log lines, process titles, stacks, paths)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 MASK = "********"
 
@@ -115,6 +115,34 @@ def is_secret_name(name: str) -> bool:
     """Whether a flag or variable of this name holds a secret (max_total_tokens does not)."""
     bare = name.strip("-'\"").lower().replace("-", "_")
     return bool(_SECRET.fullmatch(bare)) and not _SAFE_NAME.fullmatch(bare)
+
+
+def masked_argv(argv: Iterable[str], is_secret: Callable[[str], bool] = is_secret_name) -> tuple[str, ...]:
+    """A command line as it may be shown: values of secret flags masked, every word through ``clean`` and ``mask``.
+
+    is_secret: whether a flag ("--api-key") holds a secret; a family that knows abbreviations passes its own.
+    """
+    return tuple(clean(mask(shown)) + (MASK if secret else "") for shown, secret in _secrets_of(argv, is_secret))
+
+
+def secret_values(argv: Iterable[str]) -> tuple[str, ...]:
+    """The values that ``masked_argv`` masks by the name of their flag."""
+    return tuple(secret for _, secret in _secrets_of(argv, is_secret_name) if secret)
+
+
+def _secrets_of(argv: Iterable[str], is_secret: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Each word as (what may be shown, the secret that follows it or "")."""
+    follows = False
+    for word in argv:
+        flag, equals, value = word.partition("=")
+        named = word.startswith("--") and is_secret(flag)
+        if follows and not word.startswith("--"):
+            yield "", word
+        elif named and equals:
+            yield f"{flag}=", value
+        else:
+            yield word, ""
+        follows = named and not equals
 
 
 def _mask_shapes(text: str) -> str:

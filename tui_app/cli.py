@@ -24,6 +24,9 @@ COMMANDS = {
     "doctor": ("sgmon.commands.doctor", "what sgmon can see here, and how to see more"),
 }
 
+#: options of the dashboard that take a value; they may stand before a command
+_WITH_VALUE = frozenset({"--pid", "--port", "--log", "--proc-root", "--interval", "--watch-dir", "--theme"})
+
 EPILOG = """\
 commands:
 {commands}
@@ -37,14 +40,31 @@ def main(argv: list[str] | None = None) -> int:
     """Entry point of ``sgmon``; returns the exit code."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        if words and not words[0].startswith("-"):
-            return _command(words[0], words[1:])
-        return _watch(words)
+        at = _command_at(words)
+        if at is None:
+            return _watch(words)
+        name, options = words[at], words[:at] + words[at + 1 :]
+        if name == "version":
+            print(f"sgmon {__version__}")
+            return 0
+        if name == "help":
+            return main([*options, "--help"])
+        return _command(name, options)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+
+
+def _command_at(words: list[str]) -> int | None:
+    """The place of the command among the words: the first that is neither an option nor the value of one."""
+    skip = False
+    for at, word in enumerate(words):
+        if not skip and not word.startswith("-"):
+            return at
+        skip = not skip and word in _WITH_VALUE
+    return None
 
 
 def _command(name: str, words: list[str]) -> int:
@@ -79,7 +99,7 @@ def _command(name: str, words: list[str]) -> int:
 
 
 def _watch(words: list[str]) -> int:
-    from sgmon.commands.watching import add_target_arguments
+    from sgmon.commands.watching import add_screen_arguments, add_target_arguments
 
     commands = "\n".join(f"  {name:8} {line}" for name, (_, line) in COMMANDS.items())
     parser = argparse.ArgumentParser(
@@ -89,9 +109,11 @@ def _watch(words: list[str]) -> int:
         epilog=EPILOG.format(commands=commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"sgmon {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"sgmon {__version__}")
     add_target_arguments(parser)
     add_screen_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
+    parser.set_defaults(seconds="0")
     args = parser.parse_args(words)
     if args.json:
         from sgmon.commands import status
@@ -100,15 +122,6 @@ def _watch(words: list[str]) -> int:
     from tui_app.watch import watch_live
 
     return watch_live(args)
-
-
-def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("screen")
-    group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    group.add_argument("--ascii", action="store_true", help="no glyphs beyond ASCII")
-    group.add_argument("--theme", metavar="T", default="", help="a Textual theme, e.g. textual-dark, nord")
-    group.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
-    group.set_defaults(seconds="0")
 
 
 if __name__ == "__main__":

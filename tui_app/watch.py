@@ -60,6 +60,7 @@ def watch_run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
+    settings = _with_screen(settings, args)
     words, code = ending(started, _live(settings, started))
     print(words)
     return code
@@ -146,9 +147,9 @@ def _quiet_textual() -> None:
 def _with_screen(settings: Settings, args: argparse.Namespace) -> Settings:
     return replace(
         settings,
-        ascii=getattr(args, "ascii", False),
-        theme=getattr(args, "theme", ""),
-        mouse=not getattr(args, "no_mouse", False),
+        ascii=args.ascii,
+        theme=args.theme,
+        mouse=not args.no_mouse,
     )
 
 

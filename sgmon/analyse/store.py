@@ -93,7 +93,9 @@ class Store:
         return self.snapshot
 
     def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
-        new = replace(new, candidates=reading.candidates, looked_for=reading.looked_for)
+        new = replace(
+            new, candidates=reading.candidates, looked_for=reading.looked_for, asked_port=reading.asked_port
+        )
         server = reading.server
         if server is None:
             return new  # the last server stays in view: its end is what people want to see
@@ -107,6 +109,7 @@ class Store:
                 epoch=new.epoch,
                 candidates=new.candidates,
                 looked_for=new.looked_for,
+                asked_port=new.asked_port,
                 restarts=new.restarts + 1,
                 gpu=new.gpu,
                 series=new.series,

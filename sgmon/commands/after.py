@@ -10,10 +10,9 @@ from pathlib import Path
 
 from sgmon import units
 from sgmon.commands.bundling import BundleError, make, write
-from sgmon.export import text_report
 from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
-from sgmon.text import clean, mask
+from sgmon.text import clean, mask, masked_argv
 from sgmon.watch.engine import Engine
 
 HOOK_S = 120.0
@@ -102,4 +101,4 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
         for phase, took_s in phases:
             yield f"| {phase} | {units.duration(took_s)} | {units.duration(usual.get(phase)).replace('?', '')} |"
     yield ""
-    yield f"`{' '.join(text_report.masked_argv(server.argv))}`, {run.lines} lines of log"
+    yield f"`{' '.join(masked_argv(server.argv))}`, {run.lines} lines of log"

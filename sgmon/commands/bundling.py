@@ -48,7 +48,9 @@ def make(
     thread.join(DEADLINE_S)
     if result:
         return result[0]
-    why = errors[0] if errors else f"the server's files did not answer in {DEADLINE_S:.0f} s"
+    why = f"the server's files did not answer in {DEADLINE_S:.0f} s"
+    if errors or not thread.is_alive():
+        why = errors[0] if errors else "sgmon has an error of its own, see the traceback"
     raise BundleError(f"no report could be made: {why}")
 
 

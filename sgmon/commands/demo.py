@@ -8,6 +8,8 @@ import signal
 import sys
 from types import FrameType
 
+from sgmon.commands.watching import add_screen_arguments
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="?", default="healthy", help="see --list (default: healthy)")
@@ -19,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", default="0.5.23", help="SGLang version to play: 0.5.23 or 0.5.9")
     parser.add_argument("--speed", type=float, default=1.0, metavar="F", help="4: four times as fast")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="HTTP port (default: a free one)")
+    add_screen_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

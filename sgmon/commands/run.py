@@ -20,17 +20,16 @@ from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
 from sgmon.commands.live import live_engine
 from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
-from sgmon.commands.watching import UsageError, add_watch_dir, say_usage, seconds, watch_dirs
+from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, seconds, watch_dirs
 from sgmon.settings import Settings
 
 HELP = "start a server and watch it from second 0"
 #: a server that is going down takes its time: its children are killed first
 ENDING_S = 10.0
 ATTACH = """\
-The server runs in a session of its own, its output in the log. Quitting sgmon (q, ctrl+c, a lost ssh) leaves it
-running; `sgmon` watches it again, from this or any other terminal of the same user, as often and as many times as you
-like. `kill PID` ends it, sgmon never does. When the server has ended before sgmon, its exit code is sgmon's
-(128 + N for signal N).
+The server runs in a session of its own, its output in the log. Quitting sgmon (q, a closed terminal, kill; ctrl+c
+with --wait) leaves it running; `sgmon` watches it again, from any terminal of the same user. `kill PID` ends it,
+sgmon never does. When the server has ended before sgmon, its exit code is sgmon's (128 + N for signal N).
 """
 
 
@@ -42,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_waiting_arguments(parser)
     add_watch_dir(parser)
+    add_screen_arguments(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the server's command line")
 
 

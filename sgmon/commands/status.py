@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     except TargetError as err:
-        return say_no_server(err)
+        return say_no_server(err, as_json=args.json)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
     engine = live_engine(settings, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu)
@@ -47,8 +47,13 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(snapshot.verdict.state)
 
 
-def say_no_server(err: TargetError) -> int:
-    print(f"sgmon: {err}", file=sys.stderr)
+def say_no_server(err: TargetError, *, as_json: bool = False) -> int:
+    """Say that there is no such server, on stderr, with --json as an object on stdout; returns the exit code."""
+    if as_json:
+        body = {"schema": text_report.SCHEMA, "error": {"text": err.words, "remedy": err.remedy}}
+        sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+    else:
+        print(f"sgmon: {err}", file=sys.stderr)
     return exit_code("waiting")
 
 

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     except TargetError as err:
-        return say_no_server(err)
+        return say_no_server(err, as_json=args.json)
     at_end = AtEnd(args.json, args.on_stall, args.report)
     return wait_for(live_engine(settings), waiting, at_end, quiet=args.quiet)
 

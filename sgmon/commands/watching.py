@@ -30,6 +30,14 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-http", action="store_true", help="look at the port in /proc only")
 
 
+def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of every command that opens the dashboard."""
+    group = parser.add_argument_group("screen")
+    group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    group.add_argument("--ascii", action="store_true", help="no glyphs beyond ASCII")
+    group.add_argument("--theme", metavar="T", default="", help="a Textual theme, e.g. textual-dark, nord")
+
+
 def add_watch_dir(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--watch-dir",

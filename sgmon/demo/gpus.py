@@ -7,12 +7,12 @@ Levels seen on H200: 78 W without a context, 119-125 W idle with one, 120-172 W 
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
 
 from sgmon.demo.blackboard import Blackboard, Slot
+from sgmon.paths import write_whole
 
 TOTAL_BYTES = 150_754_820_096
 POWER_LIMIT_W = 700.0
@@ -24,9 +24,7 @@ def readings(board: Blackboard, count: int) -> dict[str, Any]:
 
 def write(path: str, content: dict[str, Any]) -> None:
     """Whole or not at all: a reader never sees half a file."""
-    scratch = Path(f"{path}.new")
-    scratch.write_text(json.dumps(content))
-    os.replace(scratch, path)
+    write_whole(Path(path), (json.dumps(content).encode(),))
 
 
 def _gpu(index: int, slot: Slot) -> dict[str, Any]:

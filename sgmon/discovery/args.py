@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from sgmon.text import MASK, clean, is_secret_name, mask
+from sgmon.text import is_secret_name, masked_argv
 
 #: full name -> other spellings of the same argument
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -113,22 +113,11 @@ def full_name(flag: str) -> str:
 
 def masked(argv: tuple[str, ...]) -> tuple[str, ...]:
     """An argv as it may be shown: the values of secrets replaced, control characters neutralised."""
-    shown = []
-    secret = False
-    for word in argv:
-        flag, equals, _ = word.partition("=")
-        if secret and not word.startswith("--"):
-            shown.append(MASK)
-        elif word.startswith("--") and equals and _is_secret(flag):
-            shown.append(f"{flag}={MASK}")
-        else:
-            shown.append(clean(mask(word)))
-        secret = word.startswith("--") and not equals and _is_secret(word)
-    return tuple(shown)
+    return masked_argv(argv, _is_secret)
 
 
 def _is_secret(flag: str) -> bool:
-    return is_secret_name(flag.lstrip("-").replace("-", "_")) or is_secret_name(full_name(flag))
+    return is_secret_name(flag) or is_secret_name(full_name(flag))
 
 
 def _is_flag(word: str) -> bool:

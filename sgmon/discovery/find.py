@@ -30,9 +30,9 @@ def find(root: Path | str, settings: Settings, known: Server | None = None) -> S
     args = {found.stat.pid: _arguments(base, found, known) for found in scan.servers}
     candidates = tuple(_candidate(base, found, *args[found.stat.pid]) for found in scan.servers)
     chosen = _choose(base, scan, args, settings)
-    looked_for = _looked_for(scan, settings, candidates)
+    looked_for = _looked_for(scan, settings)
     if chosen is None:
-        return ServerReading(None, candidates, looked_for)
+        return ServerReading(None, candidates, looked_for, asked_port=settings.port)
     old = known if known is not None and _same(chosen, known) else None
     return ServerReading(describe(base, chosen, settings, old), candidates, looked_for)
 
@@ -80,12 +80,10 @@ def _others(scan: Scan) -> str:
     return f"SGLang servers here: pid {pids} (without --pid the newest is watched)"
 
 
-def _looked_for(scan: Scan, settings: Settings, candidates: tuple[Candidate, ...]) -> str:
+def _looked_for(scan: Scan, settings: Settings) -> str:
     words = f"{LOOKED_FOR}, among {len(scan.table)} processes"
     if settings.port is not None:
         words = f"a server with port {settings.port}: {words}"
-        ports = ", ".join(f"{c.port} (pid {c.pid})" for c in candidates if c.port)
-        words += f"; ports seen: {ports}" if ports else ""
     if 1 not in scan.table:
         words += " (only those that /proc shows to this user)"
     return words

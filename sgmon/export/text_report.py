@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from sgmon import units
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis import usual
+from sgmon.history import from_snapshot
 from sgmon.model import ActivityClock, Gpu, Server, Snapshot
-from sgmon.text import clean, mask
+from sgmon.text import clean, mask, masked_argv
 
 SCHEMA = 1
 #: states whose headline says what stands, and not for how long
 _LASTING = frozenset({"suspect", "stalled", "stopped", "waiting-by-design", "unhealthy"})
+#: a log that was there when the watch began is read within this time
+_LATE_S = 5.0
 _SHOWN_ROLES = frozenset({"launcher", "scheduler", "importing", "dp_controller", "detokenizer"})
 
 
@@ -76,8 +79,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
 def as_text(snapshot: Snapshot) -> list[str]:
     """The verdict with its evidence, then one line each for ranks, GPUs, port and log."""
     verdict = snapshot.verdict
-    since = units.age(snapshot.t - verdict.since_t)
-    lines = [f"{verdict.state.upper()} ({since}): {_safe(verdict.headline)}"]
+    lines = [f"{verdict.state.upper()}{_since(snapshot)}: {_safe(verdict.headline)}"]
     lines += [f"  - {_safe(fact.text)}  [{_source(fact.signal, fact.rank)}]" for fact in verdict.evidence]
     for step in verdict.next:
         lines.append(f"  > {_safe(step.text)}" + (f": {_safe(step.command)}" if step.command else ""))
@@ -104,6 +106,27 @@ def as_text(snapshot: Snapshot) -> list[str]:
     return lines
 
 
+def _since(snapshot: Snapshot) -> str:
+    """ " after 34s" for a ready server whose start was timed, else for how long this watch has seen the state."""
+    if snapshot.verdict.state == "ready":
+        took_s = ready_after_s(snapshot)
+        if took_s is not None:
+            return f" after {units.duration(took_s)}"
+    seen_s = snapshot.t - snapshot.verdict.since_t
+    return f" (for {units.age(seen_s)})" if seen_s >= 1.0 else ""
+
+
+def ready_after_s(snapshot: Snapshot) -> float | None:
+    """How long the start took; None where neither the log nor this watch has the time of its end."""
+    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
+    seen_t = snapshot.server_seen_t
+    if ready is None or seen_t is None:
+        return None
+    if ready.t is None and (ready.seen_t is None or ready.seen_t - seen_t < _LATE_S):
+        return None  # no date, and it was there when the watch began
+    return from_snapshot.run_of(snapshot, "ready").duration_s
+
+
 def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, phase, bar, state."""
     verdict = snapshot.verdict
@@ -121,7 +144,7 @@ def progress_line(snapshot: Snapshot) -> str:
 def eta_words(snapshot: Snapshot) -> str:
     """ "; ready in about 3m10s (usually 8m30s, 10 starts)"; "" where there is no number."""
     base, remains = snapshot.baseline, usual.eta_s(snapshot)
-    if base is None or base.ready_median_s is None or snapshot.verdict.state == "ready":
+    if base is None or base.ready_median_s is None or snapshot.verdict.state not in usual.UNDER_WAY:
         return ""
     takes = f"usually {units.duration(base.ready_median_s)}, {units.plural(base.count, 'start')}"
     if remains is None:
@@ -179,18 +202,8 @@ def _server(server: Server | None) -> dict[str, Any] | None:
         "nnodes": args.nnodes,
         "node_rank": args.node_rank,
         "args_source": server.args_source,
-        "argv": [_safe(arg) for arg in masked_argv(server.argv)],
+        "argv": list(masked_argv(server.argv)),
     }
-
-
-def masked_argv(argv: Iterable[str]) -> Iterable[str]:
-    """argv with the values of secret flags masked, also where flag and value are two words."""
-    from sgmon.text import MASK, is_secret_name
-
-    hide = False
-    for arg in argv:
-        yield MASK if hide else arg
-        hide = not hide and arg.startswith("--") and "=" not in arg and is_secret_name(arg.replace("-", "_"))
 
 
 def _ranks(snapshot: Snapshot) -> list[dict[str, Any]]:

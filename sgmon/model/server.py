@@ -90,3 +90,4 @@ class ServerReading:
     candidates: tuple[Candidate, ...] = ()
     looked_for: str = ""
     gone_pid: int | None = None
+    asked_port: int | None = None  # --port; with candidates and no server: none of them has it

@@ -147,6 +147,7 @@ class Snapshot:
     server_seen_t: float | None = None
     candidates: tuple[Candidate, ...] = ()
     looked_for: str = ""
+    asked_port: int | None = None  # --port; with candidates and no server: none of them has it
     restarts: int = 0
     procs: ProcsReading = ProcsReading()
     gpu: GpuReading = GpuReading()

@@ -7,7 +7,6 @@ was found is kept apart, so that what is left folds to a full picture.
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import zlib
@@ -17,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from sgmon.model import Event, ServerReading
-from sgmon.paths import state_dir
+from sgmon.paths import state_dir, write_whole
 from sgmon.recording.codec import Encoder, Header
 
 RING_BYTES = 4_000_000
@@ -65,7 +64,8 @@ class FlightRing:
 
     def save(self, path: Path, note: str) -> Path:
         """Write the ring as a recording. Raises OSError: a full disk is a finding of the caller's, not a crash."""
-        return write_parts(path, self.parts(note))
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return write_whole(path, self.parts(note))
 
     def _close_block(self) -> None:
         member = _member(self._block)
@@ -86,21 +86,6 @@ class FlightRing:
         line = Encoder().encode(event)
         if line is not None:
             self._first[event.kind] = line
-
-
-def write_parts(path: Path, parts: tuple[bytes, ...]) -> Path:
-    """The whole file or none: written beside it, then renamed. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    try:
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            for part in parts:
-                file.write(part)
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    return path
 
 
 def flights_dir() -> Path:

@@ -115,7 +115,7 @@ class Keeper:
         self._later("flight", work)
 
     def _write_flight(self, path: Path, note: str) -> Path:
-        return ring_buffer.write_parts(path, self.ring.parts(note))
+        return self.ring.save(path, note)
 
     # the history
 

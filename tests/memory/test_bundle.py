@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sgmon.analyse.store import Store
-from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, pack
+from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, collect, pack
 from sgmon.export.bundle.page import MOST_CHARS
 from sgmon.export.bundle.redact import Redactor
 from sgmon.model import Event, Evidence, Frame, LogReading, Server, StackDump, Thread
@@ -211,3 +211,13 @@ def test_counts_and_prose_are_left_alone() -> None:
         "skip_tokenizer_init=False, tokenizer_path='/models/m'",
     ):
         assert redact.text(text, "x") == text
+
+
+def test_a_launcher_whose_command_line_cannot_be_read(tmp_path: Path) -> None:
+    """A zombie, or a process that has ended meanwhile: /proc has no cmdline."""
+    store = Store(watches.EPOCH)
+    for event in watches.events():
+        store.step(event)
+    materials = collect(store.snapshot, None, root=str(tmp_path))
+    assert materials.secrets == ()
+    assert materials.snapshot.server is not None

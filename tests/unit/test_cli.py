@@ -1,5 +1,6 @@
 """Bad input gets one clear sentence, what to try, and the right exit code."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,37 @@ def test_a_pid_that_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
         stranger.stdin.close()
     assert str(stranger.pid) in said
     assert "SGLang" in said
+
+
+@pytest.mark.parametrize("argv", [["status", "--json"], ["wait", "--json"], ["--json"]])
+def test_no_such_process_as_json(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*argv, "--pid", "4194303"]) == 6
+    said = capsys.readouterr()
+    assert "4194303" in json.loads(said.out)["error"]["text"]
+    assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--theme", "nord", "demo", "--list"], "stuck-rank"),
+        (["--ascii", "demo", "--theme=nord", "--list"], "stuck-rank"),
+        (["version"], "sgmon "),
+    ],
+)
+def test_options_before_the_command(argv: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 0
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"), [(["-V"], "sgmon "), (["help"], "commands:"), (["help", "wait"], "--on-stall")]
+)
+def test_help_and_version(argv: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 0
+    assert words in capsys.readouterr().out
 
 
 def test_a_binary_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,14 @@ from sgmon.units import age, duration
 
 #: a dated line this much older than the silence that was watched tells of silence before the watch
 DATED_S = 10.0
+#: where the output of a server goes that writes no file (Server.log_kind)
+_OUTPUT = {
+    "pipe": "the server's output goes into a pipe",
+    "pty": "the server's output goes to a terminal",
+    "socket": "the server's output goes into a socket",
+    "null": "the server's output goes to /dev/null",
+    "none": "the server has no output open",
+}
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
 
 
@@ -100,7 +108,9 @@ def missing_signals(scene: Scene) -> tuple[Missing, ...]:
         found.setdefault("counters", Missing("counters", why, "run sgmon as the server's user, or as root"))
     server = snapshot.server
     if server is not None and not snapshot.log.lines and server.log_kind not in ("file", "deleted", ""):
-        found.setdefault("log", Missing("log", f"output goes to a {server.log_kind}", "give --log FILE"))
+        found.setdefault(
+            "log", Missing("log", _OUTPUT.get(server.log_kind, "the server writes no file"), "give --log FILE")
+        )
     for probe in snapshot.probes:
         if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 10:
             hung = duration(snapshot.t - probe.in_flight_since_t)

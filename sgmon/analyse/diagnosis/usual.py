@@ -11,6 +11,8 @@ from sgmon.units import duration, plural
 #: how much later than usual is late; a cold start may well take three times as long as the warm ones before it
 _LATE = 1.5
 _LATE_WIDE = 4.0
+#: states of a start that is under way: of no other one is it known when it will be ready
+UNDER_WAY = frozenset({"progressing", "slow", "suspect", "unknown"})
 
 
 def began_t(snapshot: Snapshot) -> float | None:
@@ -26,7 +28,7 @@ def began_t(snapshot: Snapshot) -> float | None:
 def eta_s(snapshot: Snapshot) -> float | None:
     """Seconds until ready, from how far the start is and what usually remains from there."""
     base, began = snapshot.baseline, began_t(snapshot)
-    if base is None or base.ready_median_s is None or began is None or snapshot.verdict.state == "ready":
+    if base is None or base.ready_median_s is None or began is None or snapshot.verdict.state not in UNDER_WAY:
         return None
     passed = _last_passed(snapshot)
     if passed is None:

@@ -95,12 +95,13 @@ def _no_server(snapshot: Snapshot) -> Verdict:
             rule="command-ended",
             next=(NextStep("Read what it said", ended.remedy),),
         )
-    if len(snapshot.candidates) > 1:
+    if snapshot.candidates and snapshot.asked_port is not None:
+        seen = ", ".join(f"{one.port or 'unknown'} (pid {one.pid})" for one in snapshot.candidates)
         return Verdict(
             "waiting",
-            f"{len(snapshot.candidates)} SGLang servers run here: choose one",
+            f"no server has port {snapshot.asked_port}; ports seen: {seen}",
             confidence=1.0,
-            rule="choose",
+            rule="no-such-port",
             next=(NextStep("Watch one of them", f"sgmon --pid {snapshot.candidates[0].pid}"),),
         )
     looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import secrets
 import zipfile
@@ -18,6 +17,7 @@ from sgmon.export.bundle.events import masked_recording
 from sgmon.export.bundle.page import page, stacks_text
 from sgmon.export.bundle.redact import Redactor
 from sgmon.model import LogState, Snapshot
+from sgmon.paths import write_whole
 from sgmon.recording.codec import RecordingError
 
 MOST_BYTES = 5_000_000
@@ -43,15 +43,7 @@ class Bundle:
 
     def write(self, path: Path) -> Path:
         """The whole file or none. Raises OSError."""
-        partial = path.with_name(path.name + ".part")
-        try:
-            with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(self.data)
-            os.replace(partial, path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
-        return path
+        return write_whole(path, (self.data,))
 
 
 def pack(

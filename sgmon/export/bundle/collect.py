@@ -13,7 +13,7 @@ from sgmon.model import LogReading, Snapshot
 from sgmon.proc import files
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import SUFFIX, flights_dir
-from sgmon.text import is_secret_name
+from sgmon.text import is_secret_name, secret_values
 
 HEAD_BYTES = 200_000
 TAIL_BYTES = 400_000
@@ -156,13 +156,9 @@ def _secrets(snapshot: Snapshot, root: str) -> tuple[str, ...]:
     if server is None:
         return ()
     environ = inner.environment(root, server.pid) or {}
-    found = [value for name, value in environ.items() if is_secret_name(name)]
+    found = [value for name, value in environ.items() if value and is_secret_name(name)]
     try:
         argv = files.text(f"{root}/{server.pid}/cmdline").split("\0")
-    except OSError:
+    except OSError:  # it has ended, or is a zombie
         argv = []
-    for flag, value in zip(argv, [*argv[1:], ""], strict=True):
-        name, equals, inline = flag.partition("=")
-        if name.startswith("--") and is_secret_name(name.lstrip("-").replace("-", "_")):
-            found.append(inline if equals else value)
-    return tuple(value for value in found if value)
+    return (*found, *secret_values(argv))

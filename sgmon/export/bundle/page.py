@@ -11,7 +11,7 @@ from sgmon.export import text_report
 from sgmon.export.bundle.collect import Materials
 from sgmon.history import from_snapshot
 from sgmon.model import Process, Snapshot
-from sgmon.text import clean
+from sgmon.text import clean, masked_argv
 
 #: GitHub takes 65,536 characters
 MOST_CHARS = 60_000
@@ -114,7 +114,7 @@ def _command(snapshot: Snapshot) -> list[str]:
     if server is None:
         return ["(no server was seen)"]
     env = [f"{name}={value}" for name, value in snapshot.start.env] if snapshot.start is not None else []
-    return [*(f"export {pair}" for pair in env), " ".join(text_report.masked_argv(server.argv))]
+    return [*(f"export {pair}" for pair in env), " ".join(masked_argv(server.argv))]
 
 
 def _environment(materials: Materials) -> Iterator[tuple[str, str]]:
