@@ -32,9 +32,9 @@ def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes 
     pid, master = _spawn(argv, columns, rows)
     seen = bytearray()
     first = _read_until(master, seen, start + 30, wanted)
-    before_cpu, before_bytes = _cpu(pid), len(seen)
+    before_cpu, before_bytes = cpu_of(pid), len(seen)
     _read_until(master, seen, time.monotonic() + idle_s, None)
-    idle_cpu, idle_bytes = _cpu(pid) - before_cpu, len(seen) - before_bytes
+    idle_cpu, idle_bytes = cpu_of(pid) - before_cpu, len(seen) - before_bytes
     asked = time.monotonic()
     os.write(master, keys)
     status = _wait(pid, master, seen, asked + 10)
@@ -70,7 +70,7 @@ def _wait(pid: int, master: int, seen: bytearray, end: float):
     return got, usage
 
 
-def _cpu(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     """CPU seconds of a process and its live descendants."""
     total = 0.0
     todo = [pid]

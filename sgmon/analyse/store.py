@@ -117,7 +117,6 @@ class Store:
                 verdict=new.verdict,
                 verdicts=new.verdicts,
                 replay=new.replay,
-                dropped=new.dropped,
                 saved=new.saved,
             )
         return replace(new, server=server, server_seen_t=new.t)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from sgmon.collect.probes.base import Clock, Probe, ProbeThread, Watched
 from sgmon.collect.probes.ras import RasProbe
+from sgmon.collect.probes.server import ServerProbe
 from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
 from sgmon.settings import Settings
+from sgmon.units import plural
 
 TICK_S = 0.25
 QUEUE_SIZE = 512
+#: how long a probe waits for room in the queue before its event is dropped
+FULL_S = 0.5
+DROPPED_SHOWN_S = 60.0
 #: the other probes start when the server is known, or after this: their first look is then at the right process
 FIRST_LOOK_S = 0.3
 
@@ -48,13 +52,16 @@ class LiveSource:
         self.epoch = self.clock.epoch
         self.watched = Watched(settings, self.clock)
         self.processes: tuple[Process, ...] = ()
-        self.dropped = 0
+        self.dropped = 0  # readings that found no place in the queue
+        self._dropping = threading.Lock()  # any probe thread may count
+        self._dropped_reported = 0
+        self._dropped_t: float | None = None
         self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
         self._stop = threading.Event()
         made = (probes or live_probes)(self.watched, self)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
-        self._hung: set[str] = set()
         self._server_asked = False
+        self._server_key: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Event]:
         ticked = -TICK_S
@@ -104,8 +111,10 @@ class LiveSource:
 
     def choose(self, pid: int) -> None:
         """Watch the server of this pid from now on (the picker)."""
-        self.watched.settings = replace(self.watched.settings, pid=pid)
-        self.wake("server")
+        for thread in self._threads:
+            if isinstance(thread.probe, ServerProbe):
+                thread.probe.request(pid)
+                thread.wake()
 
     def wake(self, *kinds: str) -> None:
         for thread in self._threads:
@@ -120,32 +129,46 @@ class LiveSource:
         for thread in self._threads:
             reading = thread.hung(now)
             if reading is not None:
-                self._hung.add(reading.name)
                 yield Event(now, "probe", reading)
+        dropped = self._report_dropped(now)
+        if dropped is not None:
+            yield Event(now, "probe", dropped)
         yield Event(now, "tick")
+
+    def _report_dropped(self, now: float) -> ProbeReading | None:
+        """How many readings were lost, when the number has grown; that it is over, a minute after the last one."""
+        count = self.dropped
+        if count != self._dropped_reported:
+            self._dropped_reported, self._dropped_t = count, now
+            words = f"{plural(count, 'reading')} lost so far: the engine gets too little CPU time"
+            return ProbeReading("events", error=words, remedy="look at the load of this machine with top")
+        if self._dropped_t is not None and now - self._dropped_t >= DROPPED_SHOWN_S:
+            self._dropped_t = None
+            return ProbeReading("events")
+        return None
 
     def _emit(self, event: Event) -> None:
         """Called by probe threads. Log text is never dropped: its thread waits. Others are, and counted."""
         while not self._stop.is_set():
             try:
-                self._queue.put(event, timeout=0.5)
+                self._queue.put(event, timeout=FULL_S)
                 return
             except queue.Full:
                 if event.kind != "log":
-                    self.dropped += 1
+                    with self._dropping:
+                        self.dropped += 1
                     return
 
     def _notice(self, event: Event) -> None:
+        """Wake the probes that read a server when the server probe has found another one."""
         reading = event.reading
         if isinstance(reading, ProcsReading):
             self.processes = reading.processes
         elif isinstance(reading, ServerReading):
             self._server_asked = True
-            if reading.server is None:
-                return
-            before = self.watched.server
-            self.watched.server = reading.server
-            if before is None or before.pid != reading.server.pid:
+            server = reading.server
+            if server is not None and self._server_key != (server.pid, server.start_ticks):
+                self._server_key = server.pid, server.start_ticks
                 self.wake("procs", "log", "port", "gpu")
 
 
@@ -156,7 +179,6 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
     from sgmon.collect.probes.port import PortProbe
     from sgmon.collect.probes.procs import ProcsProbe
     from sgmon.collect.probes.pyspy import StackProbe
-    from sgmon.collect.probes.server import ServerProbe
     from sgmon.collect.probes.start import StartProbe
 
     probes: list[Probe] = [

@@ -164,7 +164,6 @@ class Snapshot:
     verdict: Verdict = Verdict(state="waiting", headline="starting to look")
     verdicts: tuple[VerdictChange, ...] = ()
     replay: str = ""  # "" when live, else what is replayed and where
-    dropped: int = 0
     start: StartReading | None = None
     watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sgmon.analyse.log.index import LogIndex
@@ -193,7 +192,5 @@ class Engine:
         self._published_t = self.snapshot.t
         if replay is not None:
             self.snapshot = self.store.note(replay=replay.words())
-        dropped = getattr(self.source, "dropped", 0)
-        snapshot = self.snapshot if not dropped else replace(self.snapshot, dropped=dropped)
         for subscriber in self._subscribers:
-            subscriber(snapshot)
+            subscriber(self.snapshot)

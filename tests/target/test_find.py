@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -209,14 +208,25 @@ def test_a_newer_server_does_not_take_the_watch_away_but_is_listed_and_can_be_ch
     watched.clock._zero -= 10
     seen = server_probe.read()
     assert seen.server.pid == 100 and [c.pid for c in seen.candidates] == [200, 100]
-    watched.settings = replace(watched.settings, pid=200)
+    server_probe.request(200)
     assert server_probe.read().server.pid == 200 and watched.server.pid == 200
     assert server_probe.read() is None
     fake.remove(200)
     assert server_probe.read().gone_pid == 200
-    watched.settings = replace(watched.settings, pid=100)
+    server_probe.request(100)
     chosen = server_probe.read()
     assert (chosen.server.pid, chosen.gone_pid) == (100, None)
+
+
+def test_a_request_for_a_pid_that_is_no_server_is_repeated_and_leaves_the_settings_alone(fake):
+    serve(fake, 100)
+    server_probe, watched = probe(fake)
+    server_probe.read()
+    server_probe.request(77)
+    for _ in range(2):
+        with pytest.raises(ProbeError, match="no process 77"):
+            server_probe.read()
+    assert watched.settings.pid is None and watched.server.pid == 100
 
 
 def test_a_zombie_launcher_is_gone(fake):

@@ -4,9 +4,11 @@ import threading
 from collections.abc import Iterable
 
 from sgmon.collect.probes.base import Probe, ProbeError, Watched
+from sgmon.collect.probes.server import ServerProbe
 from sgmon.collect.source import LiveSource
-from sgmon.model import Event, PortReading, ProbeReading, ProcsReading, Reading
+from sgmon.model import Event, LogReading, PortReading, ProbeReading, ProcsReading, Reading, Server, ServerReading
 from sgmon.settings import Settings
+from sgmon.watch.engine import Engine
 
 
 class Scripted:
@@ -80,3 +82,44 @@ def test_silence_still_moves_time() -> None:
     seen = _until(_source(), lambda seen: len(seen) >= 3)
     assert [e.kind for e in seen[:3]] == ["tick"] * 3
     assert seen[2].t > seen[0].t
+
+
+def test_an_event_that_waited_in_the_queue_does_not_bring_the_old_server_back() -> None:
+    source = _source()
+    old, new = Server(100, 1000), Server(200, 2000)
+    source._emit(Event(0.0, "server", ServerReading(old)))
+    source.watched.server = new  # the probe has found the next one meanwhile
+    _until(source, lambda seen: seen[-1].kind == "server")
+    assert source.watched.server is new
+
+
+def test_choosing_a_server_goes_through_the_probe() -> None:
+    probes: list[ServerProbe] = []
+
+    def make(watched: Watched, source: LiveSource) -> list[Probe]:
+        probes.append(ServerProbe(watched))
+        return list(probes)
+
+    settings = Settings(proc_root="/nowhere")
+    source = LiveSource(settings, make)
+    source.choose(4711)
+    assert source.watched.settings is settings and probes[0]._requested == 4711
+
+
+def test_events_that_find_no_place_are_counted_but_log_text_waits(monkeypatch) -> None:
+    monkeypatch.setattr("sgmon.collect.source.QUEUE_SIZE", 2)
+    monkeypatch.setattr("sgmon.collect.source.FULL_S", 0.01)
+    source = _source()
+    for t in range(5):
+        source._emit(Event(float(t), "port", PortReading("h", 1, "refused")))
+    assert source.dropped == 3
+    waiting = threading.Thread(target=source._emit, args=(Event(9.0, "log", LogReading("x")),), daemon=True)
+    waiting.start()
+    snapshots = []
+    engine = Engine(source, auto_evidence=False)
+    engine.subscribe(lambda snapshot: (snapshots.append(snapshot), snapshot.log.path and source.stop()))
+    engine.run_here()
+    waiting.join(5)
+    assert not waiting.is_alive() and snapshots[-1].log.path == "x"
+    status = next(probe for probe in snapshots[-1].probes if probe.name == "events")
+    assert "3 readings lost" in status.error and source.dropped == 3

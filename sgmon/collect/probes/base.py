@@ -37,7 +37,8 @@ class ProbeError(Exception):
 
 @dataclass(slots=True)
 class Watched:
-    """What probes know of the server. Written by the target probe alone; reads of one attribute are atomic."""
+    """What probes know of the server. ``server`` is written by the server probe alone; reads of one attribute are
+    atomic. ``settings`` stay as they were given."""
 
     settings: Settings
     clock: Clock

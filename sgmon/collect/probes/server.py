@@ -26,20 +26,28 @@ class ServerProbe:
         self.interval_s = max(0.5, watched.settings.interval_s)
         self._watched = watched
         self._known: Server | None = None
-        self._asked: Settings | None = None
+        self._settings = watched.settings
+        self._requested: int | None = None  # a pid, until a look at it has succeeded
         self._looked_t: float | None = None
 
+    def request(self, pid: int) -> None:
+        """Watch the server of this pid from the next read on. Any thread."""
+        self._requested = pid
+
     def read(self) -> ServerReading | None:
-        settings = self._watched.settings
+        pid = self._requested
+        if pid is not None:
+            self._settings = replace(self._settings, pid=pid)
+        settings, chosen_anew = self._settings, pid is not None
         now = self._watched.clock.now()
         gone = self._known is not None and not alive(settings.proc_root, self._known)
-        chosen_anew = settings != self._asked
         fresh = self._looked_t is not None and now - self._looked_t < LOOK_EVERY_S
         if fresh and self._known is not None and not gone and not chosen_anew:
             return None
         self._looked_t = now
         reading = self._look(settings, gone, chosen_anew)
-        self._asked = settings
+        if self._requested == pid:
+            self._requested = None
         if reading.server is not None and reading.gone_pid is None:
             self._known = reading.server
             self._watched.server = reading.server
