@@ -73,6 +73,23 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True)
+class StackRules:
+    """What stacks of a family's processes mean. The general rules for NCCL, CUDA, torch and the OS are added to it.
+
+    folder: the package with its ``stack_phases.toml``, ``waits.toml`` and ``causes.toml``; "": it has none.
+    order: its phases as they usually follow; a server is in the first of its ranks'. packages: where files of its own
+    code begin ("sglang/"). draft: stack pattern of a draft model's frames; serving: of a launcher whose server loop
+    runs (``sgmon/analyse/stacks/pattern.py``).
+    """
+
+    folder: str = ""
+    order: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    draft: str = ""
+    serving: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
     timeout_s: after so long without an answer it is mute."""
@@ -88,7 +105,7 @@ class ServerFamily:
 
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. folder: the package of its data files
-    (``milestones.toml``, ``errors.toml``, ``phases.toml``, ``waits.toml``, ``causes.toml``).
+    (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``, ``waits.toml``, ``causes.toml``).
     """
 
     name: str
@@ -100,5 +117,6 @@ class ServerFamily:
     role_labels: Mapping[Role, str]
     folder: str
     health: Health = Health()
+    stacks: StackRules = StackRules()
     rules: tuple[Callable[[Scene], Verdict | None], ...] = ()
     env_prefixes: tuple[str, ...] = ()

@@ -1,0 +1,34 @@
+"""What stacks of SGLang's processes mean, beside the tables of this folder."""
+
+from __future__ import annotations
+
+from sgmon.servers.family import StackRules
+
+STACKS = StackRules(
+    folder="sgmon.servers.sglang",
+    order=(
+        "launch",
+        "spawn",
+        "dist_init",
+        "draft_dist_init",
+        "weights",
+        "draft_weights",
+        "kv_cache",
+        "draft_kv_cache",
+        "graphs",
+        "draft_graphs",
+        "disagg",
+        "scheduler_ready",
+        "http",
+        "warmup",
+        "ready",
+        "serving",
+    ),
+    packages=("sglang/", "sgl_kernel/"),
+    draft=(
+        "EAGLEWorker.__init__ | *Draft*.__init__ | EagleDraft* | EAGLEWorker.init_cuda_graphs"
+        " | maybe_init_draft_worker | init_draft_*"
+        " | StandaloneWorker.__init__ | MultiLayerEagle*.__init__ | FrozenKVMTPWorker.__init__"
+    ),
+    serving="*@uvicorn/ < launch_server | run@runners.py < _setup_and_run_http_server | *@granian/",
+)

@@ -1,0 +1,57 @@
+"""Data files in TOML as typed rows: every field is checked, an error names the row and the field."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TypeVar
+
+import msgspec
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+class TableError(ValueError):
+    """A data file that cannot be used: which row, and why."""
+
+
+def text_of(package: str, file: str) -> str:
+    """The text of a data file of a package of ours."""
+    return files(package).joinpath(file).read_text(encoding="utf-8")
+
+
+def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row, ...]:
+    """The rows ``[[table]]`` of a TOML text. origin: what an error calls the text. Raises ``TableError``.
+
+    A row is called by its ``id`` or ``name`` where it has one, else by its number from 1.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as err:
+        raise TableError(f"{origin}: not TOML: {err}") from err
+    unknown = sorted(set(document) - {table})
+    if unknown:
+        raise TableError(f"{origin}: unknown entry {unknown[0]!r}, expected [[{table}]]")
+    entries = document.get(table, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise TableError(f"{origin}: {table} must be written as [[{table}]]")
+    return tuple(_row(entry, row, f"{origin}: {row_name(table, n, entry)}") for n, entry in enumerate(entries, 1))
+
+
+def row_name(table: str, number: int, entry: Mapping[str, object]) -> str:
+    """ "cause port-in-use"; "wait 3" where the row has no name of its own."""
+    names = [name for key in ("id", "name") if isinstance(name := entry.get(key), str) and name]
+    return f"{table} {names[0] if names else number}"
+
+
+def _row(entry: Mapping[str, object], row: type[Row], where: str) -> Row:
+    try:
+        return msgspec.convert(entry, row)
+    except (msgspec.ValidationError, ValueError) as err:
+        raise TableError(f"{where}: {err}") from err
