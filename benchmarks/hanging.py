@@ -47,7 +47,7 @@ def main() -> int:
     source = LiveSource(settings, probes=hanging_probes(answers))
     app = SgmonApp(None, settings, lambda say: live_engine(settings, source=source, say=say))
     app.run()
-    app.engine.stop()
+    app.session.engine.stop()
     return 0
 
 

@@ -9,7 +9,7 @@ import select
 import struct
 import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -26,8 +26,11 @@ class Run:
     quit_s: float
 
 
-def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes = b"q", columns=120, rows=40) -> Run:
-    """Start ``argv``, wait for ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s, then kill)."""
+Wanted = Callable[[bytearray], bool]
+
+
+def run(argv: Sequence[str], wanted: Wanted, *, idle_s: float = 0.0, keys: bytes = b"q", columns=120, rows=40) -> Run:
+    """Start ``argv``, wait until the output is ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s)."""
     start = time.monotonic()
     pid, master = _spawn(argv, columns, rows)
     seen = bytearray()
@@ -46,9 +49,9 @@ def run(argv: Sequence[str], wanted: bytes, *, idle_s: float = 0.0, keys: bytes 
     )
 
 
-def _read_until(master: int, seen: bytearray, end: float, wanted: bytes | None) -> float | None:
+def _read_until(master: int, seen: bytearray, end: float, wanted: Wanted | None) -> float | None:
     while (left := end - time.monotonic()) > 0:
-        if wanted is not None and wanted in seen:
+        if wanted is not None and wanted(seen):
             return time.monotonic()
         if not select.select([master], [], [], min(left, 0.05))[0]:
             continue
@@ -114,7 +117,7 @@ class Session:
 
     def until(self, wanted: bytes, seconds: float) -> float | None:
         """When it had come; None: it did not."""
-        return _read_until(self._master, self._seen, time.monotonic() + seconds, wanted)
+        return _read_until(self._master, self._seen, time.monotonic() + seconds, lambda seen: wanted in seen)
 
     def idle(self, seconds: float) -> None:
         _read_until(self._master, self._seen, time.monotonic() + seconds, None)

@@ -32,10 +32,12 @@ def main() -> None:
 
 def measure(pid: int, seconds: float, rounds: int) -> None:
     """Print CPU seconds a minute (children counted), bytes a second to the terminal, and the ratio."""
-    peers = {"sgmon, 1 s": ([sys.executable, "-m", "tui_app.cli", "--pid", str(pid)], b"workers")}
+    peers = {
+        "sgmon, 1 s": ([sys.executable, "-m", "tui_app.cli", "--pid", str(pid)], lambda seen: b"workers" in seen)
+    }
     for interval in ("1", "2"):
         if shutil.which("nvitop"):
-            peers[f"nvitop, {interval} s"] = (["nvitop", "--interval", interval], b"NVITOP")
+            peers[f"nvitop, {interval} s"] = (["nvitop", "--interval", interval], lambda seen: b"NVITOP" in seen)
     results: dict[str, list[Run]] = {name: [] for name in peers}
     for _ in range(rounds):
         for name, (argv, wanted) in peers.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -13,36 +13,14 @@ from textual.screen import Screen
 
 from sgmon.settings import Settings
 from tui_app.messages import EngineFailed, SnapshotArrived
-from tui_app.no_engine import NoEngine
 from tui_app.notices import notices
 from tui_app.overview import Overview
+from tui_app.session import EngineLike, Session
 from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK
 
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
-    from widgets.log_text import LogText
-
-
-class EngineLike(Protocol):
-    """What the screen needs of ``sgmon.watch.engine.Engine``."""
-
-    snapshot: Snapshot
-    log_text: LogText
-
-    def subscribe(self, subscriber: Callable[[Snapshot], None]) -> None: ...
-
-    def request_stacks(
-        self, pids: Sequence[int] | None = None, samples: int = 1, native: bool = False, why: str = ""
-    ) -> None: ...
-
-    def choose(self, pid: int) -> None: ...
-
-    def save_flight(self) -> bool: ...
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 #: makes a live engine, not started yet; it is given a way to tell people what is wrong with their files
@@ -74,15 +52,13 @@ class SgmonApp(App[int]):
         self, engine: EngineLike | None, settings: Settings | None = None, make: MakeEngine | None = None
     ) -> None:
         super().__init__()
-        self.engine = engine = engine or NoEngine()
+        self.session = Session(engine, settings or Settings())
         self._make = make
-        self.settings = settings or Settings()
-        self.ascii_only = self.settings.ascii
-        self.heard: Snapshot | None = None if isinstance(engine, NoEngine) else engine.snapshot
+        self.ascii_only = self.session.settings.ascii
         self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
         self.register_theme(SGMON_DARK)
-        wanted = self.settings.theme
+        wanted = self.session.settings.theme
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
 
     def run(self, *args: Any, **options: Any) -> int | None:
@@ -94,26 +70,22 @@ class SgmonApp(App[int]):
             finally:
                 self.watchdog.disarm()
 
-    @property
-    def latest(self) -> Snapshot:
-        """The newest snapshot that was shown; before the engine's first one that of no engine."""
-        return self.heard or self.engine.snapshot
-
     def get_default_screen(self) -> Screen[object]:
         return Overview()
 
     def on_mount(self) -> None:
         self._running_loop = asyncio.get_running_loop()
-        self.engine.subscribe(self._snapshot_from_engine)
-        if self.heard is not None:
+        self.session.engine.subscribe(self._snapshot_from_engine)
+        if self.session.received is not None:
             # The engine runs already: what it published since __init__ looked at it had no subscriber.
-            self.post_message(SnapshotArrived(self.engine.snapshot))
+            self.post_message(SnapshotArrived(self.session.engine.snapshot))
         if self._make is not None:
             thread = threading.Thread(target=self._make_engine, args=(self._make,), name="make-engine", daemon=True)
             self.call_after_refresh(thread.start)
-        if self.settings.theme and self.settings.theme != self.theme:
+        theme = self.session.settings.theme
+        if theme and theme != self.theme:
             self.notify(
-                f"no theme {self.settings.theme!r}; there are: {', '.join(sorted(self.available_themes))}",
+                f"no theme {theme!r}; there are: {', '.join(sorted(self.available_themes))}",
                 severity="warning",
                 markup=False,
             )
@@ -126,7 +98,7 @@ class SgmonApp(App[int]):
             self.post_message(EngineFailed(err))
             return
         engine.subscribe(self._snapshot_from_engine)
-        self.engine = engine
+        self.session.engine = engine
         engine.start()
 
     def on_engine_failed(self, message: EngineFailed) -> None:
@@ -137,9 +109,9 @@ class SgmonApp(App[int]):
         self.post_message(SnapshotArrived(snapshot))
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
-        for words, severity in notices(self.latest, message.snapshot):
+        for words, severity in notices(self.session.latest, message.snapshot):
             self.notify(words, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
-        self.heard = message.snapshot
+        self.session.received = message.snapshot
         receive = getattr(self.screen, "receive", None)
         if receive is not None:
             receive(message.snapshot)
@@ -166,7 +138,28 @@ class SgmonApp(App[int]):
         from tui_app.help_screen import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            self.push_screen(HelpScreen(self.help_sections()))
+
+    def help_sections(self) -> list[tuple[str, Sequence[BindingType]]]:
+        """Where keys work, and the bindings there: the help page is made from them."""
+        from tui_app.detail_screen import DetailScreen
+        from tui_app.gpu_screen import GpuScreen
+        from tui_app.lines_screen import LinesScreen
+        from tui_app.stack_screen import StackScreen
+        from widgets.gpu import GpuPanel
+        from widgets.logview import LogPanel
+        from widgets.panel import Panel
+
+        return [
+            ("anywhere", SgmonApp.BINDINGS),
+            ("overview", Overview.BINDINGS),
+            ("in a panel", Panel.BINDINGS),
+            ("on the GPUs", GpuPanel.BINDINGS),
+            ("in the log", LogPanel.BINDINGS),
+            ("on a page of stacks", [*StackScreen.BINDINGS, *LinesScreen.BINDINGS]),
+            ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
+            ("on a GPU's page", [*GpuScreen.BINDINGS, *LinesScreen.BINDINGS]),
+        ]
 
     def action_report(self) -> None:
         from tui_app.report_screen import ReportScreen
@@ -175,8 +168,8 @@ class SgmonApp(App[int]):
             self.push_screen(ReportScreen())
 
     def action_save_flight(self) -> None:
-        if not self.engine.save_flight():
-            why = ": this is a recording already" if self.latest.replay else " yet"
+        if not self.session.engine.save_flight():
+            why = ": this is a recording already" if self.session.latest.replay else " yet"
             self.notify(f"nothing to save{why}", markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -40,5 +40,5 @@ class DetailScreen(LinesScreen):
     def action_dump(self) -> None:
         from tui_app.stack_screen import StackScreen
 
-        process = process_of(self.sgmon.latest, self.pid)
+        process = process_of(self.session.latest, self.pid)
         self.app.push_screen(StackScreen((self.pid,), process.rank or process.role if process else str(self.pid)))

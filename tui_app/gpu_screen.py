@@ -40,8 +40,8 @@ class GpuScreen(LinesScreen):
         return gpu_lines(snapshot, self.index, width)
 
     def action_turn(self, step: int) -> None:
-        known = [gpu.index for gpu in self.sgmon.latest.gpu.gpus]
+        known = [gpu.index for gpu in self.session.latest.gpu.gpus]
         if known:
             at = known.index(self.index) if self.index in known else 0
             self.index = known[(at + step) % len(known)]
-            self.receive(self.sgmon.latest)
+            self.receive(self.session.latest)

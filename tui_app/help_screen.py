@@ -9,7 +9,8 @@ from textual.binding import Binding, BindingType
 from sgmon.model import STATES, Snapshot
 from tui_app.lines_screen import LinesScreen
 from widgets.line import Line, cell, wrap
-from widgets.states import face_of
+from widgets.log_messages import HELD_BACK
+from widgets.states import state_style
 
 _KEY_NAMES = {
     "question_mark": "?",
@@ -48,43 +49,26 @@ _STATE_WORDS = {
 
 
 class HelpScreen(LinesScreen):
-    """Cannot lie: it reads the bindings."""
+    """Generated from the key bindings."""
 
     STEM = "help"
+
+    def __init__(self, sections: Sequence[tuple[str, Sequence[BindingType]]]) -> None:
+        super().__init__()
+        self.sections = sections
 
     def title_line(self, snapshot: Snapshot) -> Line:
         return ((" help ", "title-focus"), ("  no key here stops, kills or changes anything in the server", "dim"))
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
-        from tui_app.app import SgmonApp
-        from tui_app.detail_screen import DetailScreen
-        from tui_app.gpu_screen import GpuScreen
-        from tui_app.overview import Overview
-        from tui_app.replay_app import ReplayApp
-        from tui_app.stack_screen import StackScreen
-        from widgets.gpu import GpuPanel
-        from widgets.log_words import HELD_BACK
-        from widgets.logview import LogPanel
-        from widgets.panel import Panel
-
         rows: list[Line] = []
-        for name, bindings in (
-            ("anywhere", SgmonApp.BINDINGS),
-            *([("in a replay", ReplayApp.BINDINGS)] if snapshot.replay else []),
-            ("overview", Overview.BINDINGS),
-            ("in a panel", Panel.BINDINGS),
-            ("on the GPUs", GpuPanel.BINDINGS),
-            ("in the log", LogPanel.BINDINGS),
-            ("on a page of stacks", [*StackScreen.BINDINGS, *LinesScreen.BINDINGS]),
-            ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
-            ("on a GPU's page", [*GpuScreen.BINDINGS, *LinesScreen.BINDINGS]),
-        ):
+        for name, bindings in self.sections:
             rows += [((f" {name}", "title"),), *binding_lines(bindings, width), ()]
         rows.append(((" states", "title"),))
         for state in STATES:
-            face = face_of(state)
+            look = state_style(state)
             rows.append(
-                (cell(f"   {face.glyph} {face.word}", 21, face.text_style), (_STATE_WORDS.get(state, ""), ""))
+                (cell(f"   {look.glyph} {look.word}", 21, look.text_style), (_STATE_WORDS.get(state, ""), ""))
             )
         rows += [
             (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,14 +12,12 @@ from textual.screen import Screen
 
 from sgmon.model import Snapshot
 from sgmon.units import age
+from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.line import Line, join_ends
 from widgets.lines_view import LinesView
 from widgets.painted import Painted
-from widgets.states import face_of
-
-if TYPE_CHECKING:
-    from tui_app.app import SgmonApp
+from widgets.states import state_style
 
 
 class LinesScreen(Screen[None]):
@@ -42,8 +40,8 @@ class LinesScreen(Screen[None]):
         self.hints = KeyHints(id="hints")
 
     @property
-    def sgmon(self) -> SgmonApp:
-        return cast("SgmonApp", self.app)
+    def session(self) -> Session:
+        return session_of(self.app)
 
     def compose(self) -> ComposeResult:
         yield self.title_row
@@ -52,10 +50,10 @@ class LinesScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.lines.focus(scroll_visible=False)
-        self.receive(self.sgmon.latest)
+        self.receive(self.session.latest)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self.receive, self.sgmon.latest)
+        self.call_after_refresh(self.receive, self.session.latest)
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot, also while the overview is frozen."""
@@ -76,9 +74,9 @@ class LinesScreen(Screen[None]):
         """The verdict stays in sight on every page."""
         from sgmon.text import clean
 
-        face = face_of(snapshot.verdict.state)
+        look = state_style(snapshot.verdict.state)
         left: Line = (
-            (f" {face.glyph} {face.word} ", face.text_style),
+            (f" {look.glyph} {look.word} ", look.text_style),
             (clean(snapshot.verdict.headline, 300), "dim"),
         )
         return join_ends(left, ((f" for {age(snapshot.t - snapshot.verdict.since_t)} ", "dim"),), width)

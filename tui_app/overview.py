@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from sgmon.units import age
 from tui_app.no_engine import OPENING
+from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.panel import Panel
 from widgets.tabs import PanelTabs
@@ -21,7 +22,6 @@ from widgets.waiting import WaitingPanel
 
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
-    from tui_app.app import SgmonApp
     from widgets.gpu import GpuPanel
     from widgets.workers import WorkersPanel
 
@@ -92,8 +92,8 @@ class Overview(Screen[None]):
         self.frozen: Snapshot | None = None
 
     @property
-    def sgmon(self) -> SgmonApp:
-        return cast("SgmonApp", self.app)
+    def session(self) -> Session:
+        return session_of(self.app)
 
     def compose(self) -> ComposeResult:
         yield self.verdict
@@ -103,7 +103,7 @@ class Overview(Screen[None]):
         yield self.hints
 
     def on_mount(self) -> None:
-        if self.sgmon.heard is None:
+        if self.session.received is None:
             self.verdict.set_opening(OPENING)
             self.hints.set_hints((), _BEFORE)
 
@@ -114,7 +114,7 @@ class Overview(Screen[None]):
     def _add_panels(self) -> None:
         from tui_app.panels import make_panels
 
-        self.panels = make_panels(self.sgmon.engine.log_text)
+        self.panels = make_panels(self.session.engine.log_text)
         self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
         self._show_active()
         self.panels[self.active].focus(scroll_visible=False)
@@ -123,8 +123,8 @@ class Overview(Screen[None]):
         return bool(self.panels) or action in _ANY_TIME or not hasattr(type(self), f"action_{action}")
 
     def on_screen_resume(self) -> None:
-        if self.sgmon.heard is not None:
-            self.receive(self.sgmon.heard)
+        if self.session.received is not None:
+            self.receive(self.session.received)
 
     # snapshots
 
@@ -152,7 +152,7 @@ class Overview(Screen[None]):
     @property
     def shown(self) -> Snapshot:
         """The snapshot on the screen."""
-        return self.frozen or self.sgmon.latest
+        return self.frozen or self.session.latest
 
     def _show_hints(self, snapshot: Snapshot) -> None:
         if snapshot.server is None:
@@ -205,12 +205,12 @@ class Overview(Screen[None]):
 
     def action_freeze(self) -> None:
         if self.frozen is None:
-            self.frozen = self.sgmon.latest
+            self.frozen = self.session.latest
             self.verdict.set_note("FROZEN: space")
             return
         self.frozen = None
         self.verdict.set_note("")
-        self._paint(self.sgmon.latest)
+        self._paint(self.session.latest)
 
     def action_only_odd(self) -> None:
         self.worker_panel.toggle_only_odd()
@@ -221,7 +221,7 @@ class Overview(Screen[None]):
         elif self.frozen is not None:
             self.action_freeze()
         elif may_quit:
-            self.app.run_worker(self.sgmon.action_quit())
+            self.app.run_worker(self.app.action_quit())
 
     # other screens
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,11 +14,9 @@ from textual.widgets.option_list import Option
 from sgmon.model import Candidate, Snapshot
 from sgmon.text import clean
 from sgmon.units import age
+from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.painted import Painted
-
-if TYPE_CHECKING:
-    from tui_app.app import SgmonApp
 
 
 class Picker(Screen[None]):
@@ -38,8 +36,8 @@ class Picker(Screen[None]):
         self._shown: tuple[Candidate, ...] | None = None
 
     @property
-    def sgmon(self) -> SgmonApp:
-        return cast("SgmonApp", self.app)
+    def session(self) -> Session:
+        return session_of(self.app)
 
     def compose(self) -> ComposeResult:
         yield self.title_row
@@ -48,7 +46,7 @@ class Picker(Screen[None]):
 
     def on_mount(self) -> None:
         self.options.focus()
-        self.call_after_refresh(self.receive, self.sgmon.latest)
+        self.call_after_refresh(self.receive, self.session.latest)
 
     def receive(self, snapshot: Snapshot) -> None:
         """List the servers; the list is left alone while it is the same."""
@@ -69,7 +67,7 @@ class Picker(Screen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if event.option.id is not None:
-            self.sgmon.engine.choose(int(event.option.id))
+            self.session.engine.choose(int(event.option.id))
         self.dismiss()
 
     def action_back(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -35,6 +36,10 @@ class ReplayApp(SgmonApp):
         assert engine.replay is not None
         super().__init__(engine, settings)
         self._engine, self._replay = engine, engine.replay
+
+    def help_sections(self) -> list[tuple[str, Sequence[BindingType]]]:
+        first, *rest = super().help_sections()
+        return [first, ("in a replay", ReplayApp.BINDINGS), *rest]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not (action in _OURS and self._typing())

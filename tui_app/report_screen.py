@@ -61,7 +61,7 @@ class ReportScreen(LinesScreen):
         from sgmon.commands.bundling import BundleError, make
 
         try:
-            bundle = make(self.sgmon.engine, root=self.sgmon.settings.proc_root, made_by="ctrl+s")  # type: ignore[arg-type]
+            bundle = make(self.session.engine, root=self.session.settings.proc_root, made_by="ctrl+s")  # type: ignore[arg-type]
         except BundleError as err:
             self.app.call_later(self._say, str(err))
             return
@@ -74,4 +74,4 @@ class ReportScreen(LinesScreen):
     def _say(self, words: str) -> None:
         self._said = words
         if self.is_attached:
-            self.receive(self.sgmon.latest)
+            self.receive(self.session.latest)

@@ -55,12 +55,12 @@ class StackScreen(LinesScreen):
         return self.pids is not None and len(self.pids) == 1
 
     def _ask(self) -> None:
-        latest = self.sgmon.latest
+        latest = self.session.latest
         request = latest.stacks_request
         self._request_before = None if request is None else request.request
         self.asked_t = latest.t
         samples = 1 if self.is_one or self.native else 3
-        self.sgmon.engine.request_stacks(self.pids, samples, self.native, "key d" if self.is_one else "key D")
+        self.session.engine.request_stacks(self.pids, samples, self.native, "key d" if self.is_one else "key D")
         self.receive(latest)
 
     # what arrived
@@ -136,10 +136,10 @@ class StackScreen(LinesScreen):
             self.native = True
         else:
             self.warned = True
-            self.receive(self.sgmon.latest)
+            self.receive(self.session.latest)
             return
         self._ask()
 
     def action_threads(self) -> None:
         self.options = self.options._replace(threads=not self.options.threads)
-        self.receive(self.sgmon.latest)
+        self.receive(self.session.latest)

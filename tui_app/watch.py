@@ -15,7 +15,8 @@ from sgmon.settings import Settings
 
 if TYPE_CHECKING:
     from sgmon.commands.run import Started
-    from tui_app.app import EngineLike, SgmonApp
+    from tui_app.app import SgmonApp
+    from tui_app.session import EngineLike
 
 
 def watch_live(args: argparse.Namespace) -> int:
@@ -123,10 +124,10 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
     _quiet_textual()
     app = make_app()
     code = app.run(mouse=settings.mouse)
-    app.engine.stop()
-    from tui_app.farewell import farewell
+    app.session.engine.stop()
+    from tui_app.exit_summary import exit_summary
 
-    for line in farewell(app.engine.snapshot):
+    for line in exit_summary(app.session.engine.snapshot):
         print(line)
     return code if isinstance(code, int) else app.return_code or 0
 

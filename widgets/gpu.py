@@ -28,7 +28,7 @@ from widgets.gpu_rows import (
     why_rows,
     widths_for,
 )
-from widgets.gpu_words import whys
+from widgets.gpu_text import whys
 from widgets.line import Line, plain, restyle
 from widgets.meters import by_slot
 from widgets.panel import Panel

@@ -8,7 +8,7 @@ from sgmon.model import Gpu, Snapshot
 from sgmon.text import clean
 from sgmon.units import gib, percent, rate, size
 from widgets.gpu_history import history, strip_rows
-from widgets.gpu_words import growth_words, holder_words, power_line, whys
+from widgets.gpu_text import growth_words, holder_words, power_line, whys
 from widgets.line import Line, cell, wrap
 
 _MISSING_NAMES = {

@@ -10,7 +10,7 @@ from sgmon.model import Gpu
 from sgmon.text import clean
 from sgmon.units import gib, percent, rank_list
 from widgets.gpu_history import History, memory_rows
-from widgets.gpu_words import growth_words, held_line, plan_line, power_line
+from widgets.gpu_text import growth_words, held_line, plan_line, power_line
 from widgets.line import Line, cell, cell_len, crop, width_of
 from widgets.meters import bar, strip
 

@@ -18,7 +18,7 @@ CLOCKS = ("clock", "since", "none")
 
 
 @dataclass(frozen=True)
-class Brush:
+class RowFormat:
     """How rows are painted."""
 
     width: int = 80
@@ -47,18 +47,18 @@ class Brush:
         return max(8, self.width - self.lead)
 
 
-def paint_row(placed: Placed, brush: Brush, cursor: bool = False) -> Line:
-    """The whole row, as wide as the brush."""
+def paint_row(placed: Placed, row_format: RowFormat, cursor: bool = False) -> Line:
+    """The whole row, as wide as the row_format."""
     row = placed.row
     if row.kind == "gap":
-        line = crop(rule(gap_words(row), brush.width, "warn"), brush.width)
+        line = crop(rule(gap_words(row), row_format.width, "warn"), row_format.width)
     elif row.kind in ("noise", "frames"):
-        line = crop(_hidden(row, brush), brush.width)
+        line = crop(_hidden(row, row_format), row_format.width)
     else:
-        line = _line(placed, brush)
+        line = _line(placed, row_format)
     if cursor:
         line = restyle((("▸", ""), *_without_first_cell(line)), "cursor")
-        fill = brush.width - sum(cell_len(text) for text, _ in line)
+        fill = row_format.width - sum(cell_len(text) for text, _ in line)
         if fill > 0:
             line = (*line, (" " * fill, "cursor"))
     return line
@@ -75,9 +75,9 @@ def rule(words: str, width: int, style: str) -> Line:
     return (("─" * side, "rule"), (f" {words} ", style), ("─" * side, "rule"))
 
 
-def _hidden(row: Row, brush: Brush) -> Line:
+def _hidden(row: Row, row_format: RowFormat) -> Line:
     """How many lines are not shown, and the key that shows them."""
-    blank = " " * (brush.lead - GUTTER)
+    blank = " " * (row_format.lead - GUTTER)
     if row.kind == "frames":
         words = f"  ... {plural(row.count, 'line')} of traceback (enter shows)"
         return ((" ", ""), ("┃", "bad"), (f" {blank}", ""), (words, "dim"))
@@ -85,62 +85,62 @@ def _hidden(row: Row, brush: Brush) -> Line:
     return ((f" · {blank}", "dim"), (f"{words} (f shows)", "dim"))
 
 
-def _line(placed: Placed, brush: Brush) -> Line:
+def _line(placed: Placed, row_format: RowFormat) -> Line:
     row = placed.row
-    head = _lead(placed, brush)
-    tail = suffix(row, brush.expected) if placed.piece == 0 else ()
+    head = _lead(placed, row_format)
+    tail = suffix(row, row_format.expected) if placed.piece == 0 else ()
     tail_width = sum(cell_len(text) for text, _ in tail)
-    style = message_style(row, brush)
+    style = message_style(row, row_format)
     text = placed.text
-    if brush.wraps:
-        return (*head, *_marked(text, style, brush.pattern), *tail)
-    if brush.x:
-        text = _from_cell(text, brush.x)
-    room = max(4, brush.room - tail_width)
+    if row_format.wraps:
+        return (*head, *_marked(text, style, row_format.pattern), *tail)
+    if row_format.x:
+        text = _from_cell(text, row_format.x)
+    room = max(4, row_format.room - tail_width)
     cells = cell_len(text)
     if cells > room:
         text = cell(text, room)[0]
         cells = room
     gap: Line = ((" " * (room - cells), ""),) if tail and room > cells else ()
-    return (*head, *_marked(text, style, brush.pattern), *gap, *tail)
+    return (*head, *_marked(text, style, row_format.pattern), *gap, *tail)
 
 
-def _lead(placed: Placed, brush: Brush) -> Line:
+def _lead(placed: Placed, row_format: RowFormat) -> Line:
     row = placed.row
     first = placed.piece == 0
-    mark, style = gutter(row, brush) if first else ("│", "rule")
+    mark, style = gutter(row, row_format) if first else ("│", "rule")
     spans: list[Span] = [(" ", ""), (mark, style), (" ", "")]
-    if brush.has_clock:
-        spans.append((f"{_clock(row, brush) if first else '':>8} ", "dim"))
-    if brush.rank_width:
+    if row_format.has_clock:
+        spans.append((f"{_clock(row, row_format) if first else '':>8} ", "dim"))
+    if row_format.rank_width:
         ranks = rank_list(row.ranks) if first else ""
         colour = rank_style(row.ranks[0]) if len(row.ranks) == 1 else "strong"
-        spans += [cell(ranks, brush.rank_width, colour), (" ", "")]
+        spans += [cell(ranks, row_format.rank_width, colour), (" ", "")]
     return tuple(spans)
 
 
-def _clock(row: Row, brush: Brush) -> str:
-    if brush.clock == "since" and brush.first_t is not None:
-        return "" if row.line.t is None else f"+{duration(row.line.t - brush.first_t)}"
+def _clock(row: Row, row_format: RowFormat) -> str:
+    if row_format.clock == "since" and row_format.first_t is not None:
+        return "" if row.line.t is None else f"+{duration(row.line.t - row_format.first_t)}"
     return row.clock
 
 
-def shows_milestone(row: Row, brush: Brush) -> bool:
+def shows_milestone(row: Row, row_format: RowFormat) -> bool:
     """Whether the row is a milestone of this start. Seen alone, a second warm-up request looks like one too."""
     line = row.line
     if not is_milestone(line):
         return False
-    return brush.milestones is None or not line.number or line.number in brush.milestones
+    return row_format.milestones is None or not line.number or line.number in row_format.milestones
 
 
-def gutter(row: Row, brush: Brush) -> Span:
+def gutter(row: Row, row_format: RowFormat) -> Span:
     """The mark of a row: milestones and errors can be found by eye."""
     line = row.line
     if line.kind == "traceback":
         return "┃", "bad"
     if is_error(line):
         return "✗", "bad"
-    if shows_milestone(row, brush):
+    if shows_milestone(row, row_format):
         return "◆", "accent"
     if line.kind == "bar":
         return "▷", "info"
@@ -151,14 +151,14 @@ def gutter(row: Row, brush: Brush) -> Span:
     return " ", ""
 
 
-def message_style(row: Row, brush: Brush) -> str:
+def message_style(row: Row, row_format: RowFormat) -> str:
     """The style of the message itself."""
     line = row.line
     if line.kind == "traceback":
         return "bad-soft"
     if is_error(line):
         return "bad"
-    if shows_milestone(row, brush):
+    if shows_milestone(row, row_format):
         return "strong"
     if line.kind == "bar":
         return "info"

@@ -10,16 +10,16 @@ from textual import events
 from textual.binding import BindingType
 
 from widgets import log_keys
+from widgets.log_display import LogDisplay
 from widgets.log_facts import LogView
+from widgets.log_messages import HELD_BACK
 from widgets.log_paint import CLOCKS, RANK_STYLES
-from widgets.log_shown import LogShown
 from widgets.log_window import SUFFIX_CELLS
-from widgets.log_words import HELD_BACK
 
 __all__ = ["HELD_BACK", "LogPanel", "LogView"]
 
 
-class LogPanel(LogShown):
+class LogPanel(LogDisplay):
     """Follows at the end only; every move up stops that, and ``G`` resumes it."""
 
     NUMBER = "4"
@@ -45,24 +45,24 @@ class LogPanel(LogShown):
     # moving
 
     def action_move(self, rows: int) -> None:
-        self.reader.move(rows)
+        self.viewport.move(rows)
         self._tell("")
 
     def action_page(self, pages: int) -> None:
-        self.reader.scroll(pages * max(1, len(self.reader.shown) - 1))
+        self.viewport.scroll(pages * max(1, len(self.viewport.shown) - 1))
         self._tell("")
 
     def action_first(self) -> None:
-        self.reader.first()
+        self.viewport.first()
         self._tell("")
 
     def action_follow(self) -> None:
-        self.reader.following = True
+        self.viewport.following = True
         self._tell("")
 
     def action_sideways(self, cells: int) -> None:
-        if not self.brush.wraps:
-            self.brush = replace(self.brush, x=max(0, min(4096, self.brush.x + cells)))
+        if not self.row_format.wraps:
+            self.row_format = replace(self.row_format, x=max(0, min(4096, self.row_format.x + cells)))
         self._tell("")
 
     def goto_line(self, number: int) -> None:
@@ -77,21 +77,21 @@ class LogPanel(LogShown):
 
     def goto_offset(self, offset: int) -> None:
         """Show the line at this byte offset."""
-        self.reader.go(offset)
+        self.viewport.go(offset)
         self._tell("")
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.reader.scroll(-3)
+        self.viewport.scroll(-3)
         self._tell("")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.reader.scroll(3)
+        self.viewport.scroll(3)
         self._tell("")
 
     def on_click(self, event: events.Click) -> None:
-        self.reader.choose(event.y - 1)
+        self.viewport.choose(event.y - 1)
         self._tell("")
 
     # searching and filtering
@@ -103,9 +103,9 @@ class LogPanel(LogShown):
         event.stop()
         event.prevent_default()
         if done == "enter":
-            self.hunt.use(self.prompt.text)
-            if self.hunt.pattern is not None and not self.hunt.only_hits:
-                self._jump("hit", -1, self.reader.cursor[0] + 1)
+            self.search.use(self.prompt.text)
+            if self.search.pattern is not None and not self.search.only_hits:
+                self._jump("hit", -1, self.viewport.cursor[0] + 1)
         self.update_view()
 
     def on_paste(self, event: events.Paste) -> None:
@@ -123,23 +123,23 @@ class LogPanel(LogShown):
         self._tell("")
 
     def action_hit(self, step: int) -> None:
-        if self.hunt.pattern is None:
+        if self.search.pattern is None:
             self.action_search()
-        elif self.hunt.only_hits:
+        elif self.search.only_hits:
             self.action_move(step)
         else:
-            self._jump("hit", step, self.reader.cursor[0])
+            self._jump("hit", step, self.viewport.cursor[0])
 
     def action_jump(self, what: str, step: int) -> None:
         known = self.view.milestones if self.view is not None else None
-        chosen = self.reader.chosen
+        chosen = self.viewport.chosen
         if what == "milestone" and known and chosen is not None and chosen.row.line.number:
             self._to_milestone(known, chosen.row.line.number, step)
             return
-        self._jump(what, step, self.reader.cursor[0])
+        self._jump(what, step, self.viewport.cursor[0])
 
     def _to_milestone(self, known: frozenset[int], here: int, step: int) -> None:
-        step = -1 if self.reader.following else step
+        step = -1 if self.viewport.following else step
         near = [n for n in known if (n > here if step > 0 else n < here)]
         if not near:
             self._tell(f"no milestone further {'down' if step > 0 else 'up'}")
@@ -147,14 +147,14 @@ class LogPanel(LogShown):
         self.goto_line(min(near) if step > 0 else max(near))
 
     def _jump(self, what: str, step: int, offset: int) -> None:
-        if self.reader.following:  # nothing is further down: the nearest one is meant
+        if self.viewport.following:  # nothing is further down: the nearest one is meant
             step = -1
-        self.hunt.look(what, offset, step > 0)
+        self.search.look(what, offset, step > 0)
         self._tell(f"looking for the next {what} ..." if step > 0 else f"looking for the {what} before ...")
 
-    def on_log_panel_found(self, message: LogShown.Found) -> None:
+    def on_log_panel_found(self, message: LogDisplay.Found) -> None:
         message.stop()
-        if not self.hunt.accept(message.search):
+        if not self.search.accept(message.search):
             return
         if message.offset is None:
             self._tell(f"no {message.what} further {'down' if message.forward else 'up'}")
@@ -165,86 +165,86 @@ class LogPanel(LogShown):
 
     def _bring_into_view(self) -> None:
         """Scroll sideways to a hit that lies beyond the right edge."""
-        chosen, pattern = self.reader.chosen, self.hunt.pattern
-        if chosen is None or pattern is None or self.brush.wraps:
+        chosen, pattern = self.viewport.chosen, self.search.pattern
+        if chosen is None or pattern is None or self.row_format.wraps:
             return
         hit = pattern.regex.search(chosen.text)
         end = cell_len(chosen.text[: hit.end()]) if hit is not None else 0
-        room = self.brush.room - SUFFIX_CELLS
-        self.brush = replace(self.brush, x=end - room if end > room else 0)
+        room = self.row_format.room - SUFFIX_CELLS
+        self.row_format = replace(self.row_format, x=end - room if end > room else 0)
         self.update_view()
 
-    def on_log_panel_progress(self, message: LogShown.Progress) -> None:
+    def on_log_panel_progress(self, message: LogDisplay.Progress) -> None:
         message.stop()
         self.update_view()
 
     def action_only_hits(self) -> None:
-        if self.hunt.pattern is None:
+        if self.search.pattern is None:
             self.action_search()
-        self.hunt.toggle_only_hits()
+        self.search.toggle_only_hits()
         self._tell("")
 
     def action_inverse(self) -> None:
-        self.hunt.toggle_inverse()
-        self._tell("" if self.hunt.pattern else "search first (/), then ! leaves only the other lines")
+        self.search.toggle_inverse()
+        self._tell("" if self.search.pattern else "search first (/), then ! leaves only the other lines")
 
     def action_rank(self, step: int) -> None:
         ranks = ["", *(self.view.expected if self.view is not None else ())]
         if len(ranks) < 3:
             self._tell("this log has one rank")
             return
-        chosen = self.reader.chosen
-        here = chosen.row.line.rank if chosen is not None and not self.reader.following else ""
-        if not self.hunt.rank and here in ranks[1:]:
-            self.hunt.rank = here  # the first press takes the rank under the cursor
+        chosen = self.viewport.chosen
+        here = chosen.row.line.rank if chosen is not None and not self.viewport.following else ""
+        if not self.search.rank and here in ranks[1:]:
+            self.search.rank = here  # the first press takes the rank under the cursor
         else:
-            at = ranks.index(self.hunt.rank) if self.hunt.rank in ranks else 0
-            self.hunt.rank = ranks[(at + step) % len(ranks)]
-        self.hunt.apply()
+            at = ranks.index(self.search.rank) if self.search.rank in ranks else 0
+            self.search.rank = ranks[(at + step) % len(ranks)]
+        self.search.apply()
         self._tell("")
 
     def action_clear(self) -> None:
         """Esc: first the running jump, then search and filter."""
-        self._tell("search stopped" if self.hunt.clear() else "")
+        self._tell("search stopped" if self.search.clear() else "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "clear":  # without a search Esc is the screen's
-            return self.hunt.pattern is not None or self.hunt.is_filtering or self.hunt.is_looking
+            return self.search.pattern is not None or self.search.is_filtering or self.search.is_looking
         return True
 
     # looks
 
     def action_noise(self) -> None:
-        self.hunt.noise_shown = not self.hunt.noise_shown
-        self.hunt.apply()
+        self.search.noise_shown = not self.search.noise_shown
+        self.search.apply()
         self._tell("")
 
     def action_every_line(self) -> None:
-        self.hunt.every_line = not self.hunt.every_line
-        self.hunt.apply()
+        self.search.every_line = not self.search.every_line
+        self.search.apply()
         self._tell("")
 
     def action_wrap(self) -> None:
-        self.brush = replace(self.brush, wraps=not self.brush.wraps, x=0)
+        self.row_format = replace(self.row_format, wraps=not self.row_format.wraps, x=0)
         self.window.forget()
         self._tell("")
 
     def action_clock(self) -> None:
-        after = CLOCKS[(CLOCKS.index(self.brush.clock) + 1) % len(CLOCKS)]
-        self.brush = replace(self.brush, clock=after)
+        after = CLOCKS[(CLOCKS.index(self.row_format.clock) + 1) % len(CLOCKS)]
+        self.row_format = replace(self.row_format, clock=after)
         self._tell("")
 
     def action_expand(self) -> None:
-        chosen = self.reader.chosen
+        chosen = self.viewport.chosen
         if chosen is not None:
-            if not self.reader.following:
-                self.reader.choose(self.reader.index)
+            if not self.viewport.following:
+                self.viewport.choose(self.viewport.index)
             self.window.expanded ^= {chosen.row.offset}
             self.window.forget()
             self._tell("")
 
     def action_copy(self) -> None:
-        chosen = self.reader.chosen
+        chosen = self.viewport.chosen
         if chosen is not None:
             self.app.copy_to_clipboard(chosen.row.line.text)
             number = chosen.row.line.number

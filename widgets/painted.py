@@ -10,8 +10,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from widgets.ink import style_of
 from widgets.line import Line, ascii_line, crop, plain
+from widgets.styles import style_of
 
 
 class Painted(Widget):

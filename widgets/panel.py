@@ -101,7 +101,7 @@ class Panel(Painted, Generic[View], can_focus=True):
                 raise
             self.failure = f"{type(error).__name__}: {clean(str(error), 200)}"
             self._painted, self.view = (), None
-            self.show_lines(self.error_face())
+            self.show_lines(self.error_lines())
 
     def _same_for_us(self, snapshot: Snapshot) -> bool:
         """Whether select would see nothing new: the same parts, within the same second (parts are shared)."""
@@ -169,7 +169,7 @@ class Panel(Painted, Generic[View], can_focus=True):
         """How old an answer may be before the title says so."""
         return float("inf")  # many probes say nothing while nothing changes
 
-    def error_face(self) -> list[Line]:
+    def error_lines(self) -> list[Line]:
         """What shows when select or paint raised."""
         return [
             self.title_row(None),

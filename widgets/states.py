@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from sgmon.model import Process
 
 
-class Face(NamedTuple):
+class StateStyle(NamedTuple):
     """What stands for a state on screen."""
 
     glyph: str
@@ -24,25 +24,25 @@ class Face(NamedTuple):
         return "dim" if self.style == "idle" else self.style
 
 
-FACES: dict[str, Face] = {
-    "waiting": Face("○", "WAITING", "info"),
-    "progressing": Face("▶", "PROGRESSING", "ok"),
-    "slow": Face("▶", "SLOW", "warn"),
-    "waiting-by-design": Face("○", "WAITS BY DESIGN", "info"),
-    "suspect": Face("◐", "SUSPECT", "warn"),
-    "stalled": Face("■", "STALLED", "bad"),
-    "stopped": Face("■", "STOPPED", "bad"),
-    "crashed": Face("✗", "CRASHED", "bad"),
-    "ready": Face("✓", "READY", "ok"),
-    "unhealthy": Face("✗", "UNHEALTHY", "bad"),
-    "unknown": Face("?", "UNKNOWN", "warn"),
-    "unfinished": Face("◐", "UNFINISHED", "info"),
+STATE_STYLES: dict[str, StateStyle] = {
+    "waiting": StateStyle("○", "WAITING", "info"),
+    "progressing": StateStyle("▶", "PROGRESSING", "ok"),
+    "slow": StateStyle("▶", "SLOW", "warn"),
+    "waiting-by-design": StateStyle("○", "WAITS BY DESIGN", "info"),
+    "suspect": StateStyle("◐", "SUSPECT", "warn"),
+    "stalled": StateStyle("■", "STALLED", "bad"),
+    "stopped": StateStyle("■", "STOPPED", "bad"),
+    "crashed": StateStyle("✗", "CRASHED", "bad"),
+    "ready": StateStyle("✓", "READY", "ok"),
+    "unhealthy": StateStyle("✗", "UNHEALTHY", "bad"),
+    "unknown": StateStyle("?", "UNKNOWN", "warn"),
+    "unfinished": StateStyle("◐", "UNFINISHED", "info"),
 }
 
 
-def face_of(state: str) -> Face:
-    """The face of a state; an unknown word stays readable."""
-    return FACES.get(state) or Face("?", state.upper() or "?", "warn")
+def state_style(state: str) -> StateStyle:
+    """The look of a state; an unknown word stays readable."""
+    return STATE_STYLES.get(state) or StateStyle("?", state.upper() or "?", "warn")
 
 
 #: /proc state letter -> word, style. What stands still by a signal or is dead is loud.

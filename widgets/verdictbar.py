@@ -12,7 +12,7 @@ from sgmon.units import age, plural
 from widgets.ages import ago, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
-from widgets.states import face_of
+from widgets.states import state_style
 
 if TYPE_CHECKING:
     from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
@@ -58,8 +58,8 @@ class VerdictBar(Painted):
         if not self.size.width:
             return
         if self.snapshot is None:
-            face = face_of("waiting")
-            self.show_lines([((f" {face.glyph} {face.word} ", face.badge), (" ", ""), (self.opening, "strong"))])
+            look = state_style("waiting")
+            self.show_lines([((f" {look.glyph} {look.word} ", look.badge), (" ", ""), (self.opening, "strong"))])
             return
         view = select(self.snapshot, self.note)
         state = (view, self.size)
@@ -106,8 +106,8 @@ def paint(view: VerdictView, width: int, height: int) -> list[Line]:
 def headline_rows(view: VerdictView, width: int) -> list[Line]:
     """The badge, the headline, how long; a long headline goes on below."""
     verdict = view.verdict
-    face = face_of(verdict.state)
-    badge = (f" {face.glyph} {face.word} ", face.badge)
+    look = state_style(verdict.state)
+    badge = (f" {look.glyph} {look.word} ", look.badge)
     right: list[tuple[str, str]] = []
     doubt = "" if verdict.confidence >= 0.85 or not verdict.confidence else "likely, "
     if 0 < verdict.confidence < 0.6:
@@ -181,8 +181,8 @@ def history_row(view: VerdictView, width: int) -> Line:
     """The last changes of the verdict, oldest first: "12m03s ago WAITING → 3m12s ago SUSPECT → ..."."""
     items: list[Line] = []
     for state, began_s in view.history:
-        face = face_of(state)
-        items.append(((f"{face.glyph} {face.word.lower()}", face.text_style), (f" {ago(began_s)}", "dim")))
+        look = state_style(state)
+        items.append(((f"{look.glyph} {look.word.lower()}", look.text_style), (f" {ago(began_s)}", "dim")))
     while items:
         line: Line = ((" so far ", "dim"),)
         for index, item in enumerate(items):

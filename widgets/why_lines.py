@@ -6,7 +6,7 @@ from sgmon.model import CauseHit, Snapshot
 from sgmon.text import clean
 from sgmon.units import age, percent, rank_list
 from widgets.line import Line, wrap
-from widgets.states import face_of
+from widgets.states import state_style
 
 
 def _cause_title(hit: CauseHit) -> Line:
@@ -22,9 +22,9 @@ def _cause_title(hit: CauseHit) -> Line:
 def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
     """A page about the verdict."""
     verdict = snapshot.verdict
-    face = face_of(verdict.state)
+    look = state_style(verdict.state)
     rows = wrap(
-        ((f" {face.glyph} {face.word} ", face.badge), (" ", ""), (clean(verdict.headline, 600), "strong")),
+        ((f" {look.glyph} {look.word} ", look.badge), (" ", ""), (clean(verdict.headline, 600), "strong")),
         width,
         indent=3,
     )
@@ -70,7 +70,7 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
     if snapshot.verdicts:
         rows += [(), ((" so far", "title"),)]
         for change in reversed(snapshot.verdicts):
-            past = face_of(change.state)
+            past = state_style(change.state)
             rows.append(
                 (
                     (f" {age(snapshot.t - change.t):>7} ago  ", "dim"),

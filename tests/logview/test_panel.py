@@ -76,7 +76,7 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
     assert isinstance(app, Screenful)
     await pilot.press(*keys)
     deadline = time.monotonic() + 5
-    while app.panel.hunt.is_looking or app.panel.hunt.share < 1:
+    while app.panel.search.is_looking or app.panel.search.share < 1:
         assert time.monotonic() < deadline
         await pilot.pause(0.01)
     await pilot.pause()
@@ -137,12 +137,12 @@ async def test_jumps(path: Path) -> None:
         await press(pilot, "g")
         for wanted in ("number 100", "number 200", "number 300"):
             await press(pilot, "e")
-            assert app.panel.reader.chosen is not None and wanted in app.panel.reader.chosen.row.message
+            assert app.panel.viewport.chosen is not None and wanted in app.panel.viewport.chosen.row.message
         assert "no error further down" in await press(pilot, "e")
         await press(pilot, "E")
-        assert "number 200" in app.panel.reader.chosen.row.message
+        assert "number 200" in app.panel.viewport.chosen.row.message
         await press(pilot, "M")
-        assert "Load weight" in app.panel.reader.chosen.row.message
+        assert "Load weight" in app.panel.viewport.chosen.row.message
         assert "no warning further up" in await press(pilot, "W")
 
 
@@ -151,12 +151,12 @@ async def test_search_filter_and_inverse(path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await show(pilot)
         await press(pilot, "slash", *"words 1", "5", "0"[:0], "enter")
-        assert app.panel.hunt.pattern is not None and app.panel.hunt.pattern.text == "words 15"
-        assert app.panel.reader.chosen.row.message == "words 159"
+        assert app.panel.search.pattern is not None and app.panel.search.pattern.text == "words 15"
+        assert app.panel.viewport.chosen.row.message == "words 159"
         await press(pilot, "N")
-        assert app.panel.reader.chosen.row.message == "words 158"
+        assert app.panel.viewport.chosen.row.message == "words 158"
         await press(pilot, "n")
-        assert app.panel.reader.chosen.row.message == "words 159"
+        assert app.panel.viewport.chosen.row.message == "words 159"
         text = await press(pilot, "ampersand")
         assert "words 151" in text and "words 16" not in text and 'only "words 15"' in text
         text = await press(pilot, "exclamation_mark")
@@ -185,7 +185,7 @@ async def test_typing_a_search_keeps_every_key_from_the_screen(path: Path) -> No
         text = await press(pilot, "slash", *"qd5x", "space", "z", "question_mark")
         assert "/qd5x z?" in text and app.heard == []
         await press(pilot, "backspace", "ctrl+w", "escape")
-        assert not app.panel.prompt.open and app.panel.hunt.pattern is None
+        assert not app.panel.prompt.open and app.panel.search.pattern is None
 
 
 async def test_the_screens_own_keys_reach_it(path: Path) -> None:
@@ -201,10 +201,10 @@ async def test_rank_filter(path: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await show(pilot)
         await press(pilot, "r")
-        assert {p.row.line.rank for p in app.panel.reader.shown} == {"TP0"}
+        assert {p.row.line.rank for p in app.panel.viewport.shown} == {"TP0"}
         assert "TP0 only" in app.panel.text
         await press(pilot, "r")
-        assert {p.row.line.rank for p in app.panel.reader.shown} == {"TP1"}
+        assert {p.row.line.rank for p in app.panel.viewport.shown} == {"TP1"}
         await press(pilot, "r")
         assert "only" not in app.panel.text
 
@@ -223,7 +223,7 @@ async def test_looks(path: Path) -> None:
         await press(pilot, "enter", "t", "t")
         assert ":" not in app.panel.text.splitlines()[5]
         await press(pilot, "right")
-        assert app.panel.brush.x == 16
+        assert app.panel.row_format.x == 16
         await press(pilot, "left", "u")
         assert app.panel.text.count("known noise") == 3 and "every line" in app.panel.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sgmon.analyse.log.blocks import pieces
 from tests.logview.fakes import dated, describe
 from widgets.line import plain, width_of
-from widgets.log_paint import Brush, paint_row, suffix
+from widgets.log_paint import RowFormat, paint_row, suffix
 from widgets.log_rows import Folder, Folding, Row
 from widgets.log_window import Placed, chop
 
@@ -21,8 +21,8 @@ def rows_of(text: str, folding: Folding | None = None) -> list[Row]:
 
 
 def shown(row: Row, expected: tuple[str, ...] = EIGHT, width: int = 80) -> str:
-    brush = Brush(width=width, expected=expected, rank_width=6)
-    return plain(paint_row(Placed(row, 0, row.message), brush)).rstrip()
+    row_format = RowFormat(width=width, expected=expected, rank_width=6)
+    return plain(paint_row(Placed(row, 0, row.message), row_format)).rstrip()
 
 
 def test_equal_lines_of_eight_ranks_are_one_row() -> None:
@@ -138,9 +138,9 @@ def test_rows_are_never_wider_than_the_screen() -> None:
     )
     (row,) = rows_of(text)
     for width in (30, 41, 80, 133):
-        brush = Brush(width=width, expected=("TP0", "TP1", "TP2"), rank_width=6)
-        assert width_of(paint_row(Placed(row, 0, row.message), brush, cursor=True)) <= width
-        assert plain(paint_row(Placed(row, 0, row.message), brush)).endswith("×2, not TP2")
+        row_format = RowFormat(width=width, expected=("TP0", "TP1", "TP2"), rank_width=6)
+        assert width_of(paint_row(Placed(row, 0, row.message), row_format, cursor=True)) <= width
+        assert plain(paint_row(Placed(row, 0, row.message), row_format)).endswith("×2, not TP2")
 
 
 def test_chop_loses_nothing() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tui_app.app import SgmonApp
-from tui_app.farewell import farewell
+from tui_app.exit_summary import exit_summary
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     app = SgmonApp(engine, Settings(ascii="--ascii" in options))
     app.run(mouse="--mouse" in options)
     stop.set()
-    print("\n".join(farewell(engine.snapshot)))
+    print("\n".join(exit_summary(engine.snapshot)))
     sys.exit(app.return_code)
 
 

@@ -14,7 +14,7 @@ from tests.ui.screen import SIZES, give, rows_of, running, text_of
 from tui_app.help_screen import HelpScreen
 from tui_app.overview import Overview
 from tui_app.stack_screen import StackScreen
-from widgets.states import face_of
+from widgets.states import state_style
 
 SNAPSHOTS = {
     name: getattr(fakes, name)
@@ -35,7 +35,7 @@ async def test_every_row_fits_and_the_verdict_is_on_top(size: tuple[int, int]) -
             rows = rows_of(app)
             assert len(rows) == size[1], name
             assert {cell_len(row) for row in rows} == {size[0]}, name
-            assert face_of(snapshot.verdict.state).word in rows[0], name
+            assert state_style(snapshot.verdict.state).word in rows[0], name
             assert "for " in rows[0], name
             assert "?" in rows[-1], name
             assert "quit" in rows[-1], name

@@ -20,7 +20,7 @@ from sgmon.model import (
     WatchedDir,
 )
 from tests.ui import fakes
-from tui_app.farewell import farewell
+from tui_app.exit_summary import exit_summary
 from widgets import gpu, port, startup, verdictbar, waiting, workers
 from widgets.ages import rough
 from widgets.detail_lines import detail_lines
@@ -264,7 +264,7 @@ def test_watched_folders_stand_below_the_port() -> None:
     assert "/later: not there yet" in shown
 
 
-# verdict, waiting, stacks, farewell
+# verdict, waiting, stacks, exit_summary
 
 
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 8, 12])
@@ -311,7 +311,7 @@ def test_other_threads_fold_to_their_names() -> None:
 
 def test_farewell_is_two_lines() -> None:
     for snapshot in (fakes.stuck(), fakes.ready(), fakes.waiting(), Snapshot(), fakes.hostile()):
-        lines = farewell(snapshot)
+        lines = exit_summary(snapshot)
         assert len(lines) == 2
         assert all(line.isprintable() for line in lines)
 

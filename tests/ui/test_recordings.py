@@ -12,7 +12,7 @@ from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot
 from sgmon.recording.codec import read
 from tests.ui.screen import SIZES, give, rows_of, running
-from widgets.states import face_of
+from widgets.states import state_style
 
 FOLDER = Path(__file__).parent.parent / "recordings"
 RECORDINGS = sorted(FOLDER.glob("*.jsonl.gz"))
@@ -41,4 +41,4 @@ async def test_real_starts_fit(size: tuple[int, int]) -> None:
                 await give(engine, pilot, snapshot)
                 rows = rows_of(app)
                 assert {cell_len(row) for row in rows} == {size[0]}, path.name
-                assert face_of(snapshot.verdict.state).word in rows[0], path.name
+                assert state_style(snapshot.verdict.state).word in rows[0], path.name

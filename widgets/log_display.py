@@ -16,24 +16,24 @@ from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list, size
 from widgets.line import Line, join_ends
 from widgets.log_facts import LogFacts, LogView
-from widgets.log_hunt import Hunt
-from widgets.log_paint import Brush, paint_row, rule
+from widgets.log_messages import no_log, write_state
+from widgets.log_paint import RowFormat, paint_row, rule
 from widgets.log_prompt import Prompt
-from widgets.log_reader import Reader
+from widgets.log_search import LogSearch
 from widgets.log_text import LineSearch, LogText
+from widgets.log_viewport import Viewport
 from widgets.log_window import Window
-from widgets.log_words import no_log, write_state
 from widgets.panel import Panel
 
 
-class LogShown(Panel[LogView]):
+class LogDisplay(Panel[LogView]):
     """Everything of the log panel but its keys."""
 
     class Progress(Message, namespace="log_panel"):
         """The filter has seen more of the log."""
 
         def can_replace(self, message: Message) -> bool:
-            return isinstance(message, LogShown.Progress)
+            return isinstance(message, LogDisplay.Progress)
 
     class Found(Message, namespace="log_panel"):
         """A jump has its answer."""
@@ -47,16 +47,16 @@ class LogShown(Panel[LogView]):
         self.log_text = log_text
         self.facts = LogFacts(log_text)
         self.window = Window(log_text)
-        self.reader = Reader(self.window)
+        self.viewport = Viewport(self.window)
         # Both are called in other threads; posting a message is all that may be done there.
-        self.hunt = Hunt(
+        self.search = LogSearch(
             log_text,
             self.window,
             lambda: self.post_message(self.Progress()),
             lambda *answer: self.post_message(self.Found(*answer)),
         )
         self.prompt = Prompt()
-        self.brush = Brush()
+        self.row_format = RowFormat()
         self.words = ""  # the last thing to tell, until the next key
         self._generation = -1
         self._styles: dict[str, Style] = {}
@@ -68,7 +68,7 @@ class LogShown(Panel[LogView]):
 
     def state_of_rows(self) -> object:
         prompt = (self.prompt.open, self.prompt.text)
-        return (self.reader.state, self.hunt.state, self.brush, self.window.expanded, prompt, self.words)
+        return (self.viewport.state, self.search.state, self.row_format, self.window.expanded, prompt, self.words)
 
     # painting
 
@@ -77,12 +77,12 @@ class LogShown(Panel[LogView]):
         return ((name, "dim"),) if name else ()
 
     def corner(self, view: LogView) -> Line:
-        if self.reader.following:
-            return (*self.hunt.title(), (" follow ", "ok"))
-        return (*self.hunt.title(), (f" ▼ {self._new(view)} (G) ", "info"))
+        if self.viewport.following:
+            return (*self.search.title(), (" follow ", "ok"))
+        return (*self.search.title(), (f" ▼ {self._new(view)} (G) ", "info"))
 
     def _new(self, view: LogView) -> str:
-        size_then, lines_then = self.reader.left_at
+        size_then, lines_then = self.viewport.left_at
         if not view.exact or view.total < lines_then:
             return f"{size(max(0, view.size - size_then))} new"
         return f"{view.total - lines_then} new"
@@ -100,58 +100,58 @@ class LogShown(Panel[LogView]):
 
     def paint(self, view: LogView, width: int, height: int) -> Sequence[Line]:
         if not view.size:
-            self.reader.shown = []
+            self.viewport.shown = []
             return no_log(view.kind, view.change, view.path, view.note)
         live = self._live_silence(view)
-        shown = self.reader.fill(height - len(live) if self.reader.following else height)
+        shown = self.viewport.fill(height - len(live) if self.viewport.following else height)
         if not shown:
             words = "searching ..." if self.window.waiting else "no line passes (esc shows all)"
             return [(("  ", ""), (words, "dim"))]
-        chosen = self.reader.index if self.has_focus else -1
-        lines = [paint_row(placed, self.brush, cursor=index == chosen) for index, placed in enumerate(shown)]
-        if live and len(lines) < height and self.reader.at_end:
+        chosen = self.viewport.index if self.has_focus else -1
+        lines = [paint_row(placed, self.row_format, cursor=index == chosen) for index, placed in enumerate(shown)]
+        if live and len(lines) < height and self.viewport.at_end:
             lines += live
         return lines
 
     def _live_silence(self, view: LogView) -> list[Line]:
-        if not view.quiet_s or self.hunt.is_filtering:
+        if not view.quiet_s or self.search.is_filtering:
             return []
-        return [rule(f"{duration(view.quiet_s)} silence so far", self.brush.width, "warn")]
+        return [rule(f"{duration(view.quiet_s)} silence so far", self.row_format.width, "warn")]
 
     def _adapt(self, view: LogView, width: int) -> None:
         """Take in a new file, new ranks, a new width."""
         if view.generation != self._generation:
             self._generation = view.generation
-            self.reader.restart()
+            self.viewport.restart()
             self.window.expanded = frozenset()
-            self.hunt.apply()
+            self.search.apply()
         else:
-            self.hunt.grow()
+            self.search.grow()
         rank_width = 0
         if view.expected:
             rank_width = min(9, max(4, len(rank_list(view.expected)), *(len(rank) for rank in view.expected)))
-        self.brush = replace(
-            self.brush,
+        self.row_format = replace(
+            self.row_format,
             width=width,
             expected=view.expected,
             first_t=view.first_t,
             rank_width=rank_width,
-            pattern=self.hunt.pattern,
+            pattern=self.search.pattern,
             milestones=view.milestones,
         )
-        wrap_width = max(24, self.brush.room)
+        wrap_width = max(24, self.row_format.room)
         if wrap_width != self.window.expanded_width:
             self.window.expanded_width = wrap_width
             self.window.forget()
-        self.window.wrap_width = wrap_width if self.brush.wraps else 0
+        self.window.wrap_width = wrap_width if self.row_format.wraps else 0
 
     def _status(self, view: LogView, width: int) -> Line:
         if self.words:
             return ((f" {self.words}", "info"),)
         least = "" if view.exact else "at least "
         words = f"{least}{plural(view.total, 'line')}"
-        chosen = self.reader.chosen
-        if not self.reader.following and chosen is not None and chosen.row.line.number:
+        chosen = self.viewport.chosen
+        if not self.viewport.following and chosen is not None and chosen.row.line.number:
             words = f"line {chosen.row.line.number} of {least}{view.total}"
         rate = 0.0 if view.rate is None and view.last_byte_age_s else view.rate
         right: Line = ()

@@ -21,7 +21,7 @@ KINDS: dict[str, Callable[[LogLine], bool]] = {
 Answer = Callable[[LineSearch, "int | None", str, bool], object]
 
 
-class Hunt:
+class LogSearch:
     """The search and the filter of a log panel."""
 
     def __init__(self, text: LogText, window: Window, progress: Callable[[], object], answer: Answer) -> None:

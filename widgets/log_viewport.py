@@ -1,4 +1,4 @@
-"""Where the reader stands in the log: following its end, or at a line of their own."""
+"""Which part of the log is shown: its end, or around a line of the user's choice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from widgets.log_window import Key, Placed, Window
 TOP: Key = (-1, 0, 0)
 
 
-class Reader:
+class Viewport:
     """Top row, cursor and whether the end is followed. Only at the end is followed; every move up stops it."""
 
     def __init__(self, window: Window) -> None:

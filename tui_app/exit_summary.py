@@ -7,7 +7,7 @@ from sgmon.text import clean
 from sgmon.units import age
 
 
-def farewell(snapshot: Snapshot) -> list[str]:
+def exit_summary(snapshot: Snapshot) -> list[str]:
     """The verdict; then what to run next, or where the log is."""
     verdict = snapshot.verdict
     server = snapshot.server

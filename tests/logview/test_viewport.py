@@ -1,4 +1,4 @@
-"""Where the reader stands: following only at the end, the same rows from both sides."""
+"""Where the log panel looks: following only at the end, the same rows from both sides."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from sgmon.analyse.log.index import LogIndex
 from tests.logview.fakes import dated, index_of, reading, settle
-from widgets.log_reader import Reader
 from widgets.log_rows import Folding
+from widgets.log_viewport import Viewport
 from widgets.log_window import Window
 
 
@@ -54,59 +54,59 @@ def test_folding_does_not_stop_at_a_block_border(big: LogIndex) -> None:
 
 
 def test_walking_up_row_by_row_meets_every_row(big: LogIndex) -> None:
-    reader = Reader(Window(big))
-    reader.fill(20)
+    viewport = Viewport(Window(big))
+    viewport.fill(20)
     every = [p.key for p in Window(big).after((-1, 0, 0), 10_000)]
-    seen = [reader.cursor]
+    seen = [viewport.cursor]
     for _ in range(len(every) + 5):
-        reader.move(-1)
-        reader.fill(20)
-        if reader.cursor != seen[-1]:
-            seen.append(reader.cursor)
+        viewport.move(-1)
+        viewport.fill(20)
+        if viewport.cursor != seen[-1]:
+            seen.append(viewport.cursor)
     assert seen == every[::-1]
 
 
 def test_any_move_up_stops_following_and_the_end_resumes_it(big: LogIndex) -> None:
-    reader = Reader(Window(big))
-    reader.fill(10)
-    assert reader.following
-    reader.move(-1)
-    assert not reader.following
-    reader.fill(10)
-    reader.move(1)
-    assert reader.following
-    reader.scroll(-3)
-    reader.fill(10)
-    assert not reader.following
-    reader.scroll(3)
-    assert reader.following
+    viewport = Viewport(Window(big))
+    viewport.fill(10)
+    assert viewport.following
+    viewport.move(-1)
+    assert not viewport.following
+    viewport.fill(10)
+    viewport.move(1)
+    assert viewport.following
+    viewport.scroll(-3)
+    viewport.fill(10)
+    assert not viewport.following
+    viewport.scroll(3)
+    assert viewport.following
 
 
 def test_a_page_down_from_the_top_reaches_the_end(big: LogIndex) -> None:
-    reader = Reader(Window(big))
-    reader.fill(20)
-    reader.first()
+    viewport = Viewport(Window(big))
+    viewport.fill(20)
+    viewport.first()
     pages = 0
-    while not reader.following and pages < 200:
-        reader.fill(20)
-        reader.scroll(19)
+    while not viewport.following and pages < 200:
+        viewport.fill(20)
+        viewport.scroll(19)
         pages += 1
-    assert reader.following and pages > 30
+    assert viewport.following and pages > 30
 
 
 def test_growth_does_not_move_a_reader_who_left_the_end(big: LogIndex, tmp_path: Path) -> None:
-    reader = Reader(Window(big))
-    reader.fill(10)
-    reader.move(-30)
-    before = [p.key for p in reader.fill(10)]
+    viewport = Viewport(Window(big))
+    viewport.fill(10)
+    viewport.move(-30)
+    before = [p.key for p in viewport.fill(10)]
     with (tmp_path / "log").open("a") as out:
         out.write(dated(9999, "more") * 400)
     big.follow(reading(tmp_path / "log"))
     settle(big)
-    assert [p.key for p in reader.fill(10)] == before
-    assert big.total - reader.left_at[1] == 400
-    reader.following = True
-    assert reader.fill(10)[-1].row.message == "more"
+    assert [p.key for p in viewport.fill(10)] == before
+    assert big.total - viewport.left_at[1] == 400
+    viewport.following = True
+    assert viewport.fill(10)[-1].row.message == "more"
 
 
 def test_wrapped_rows_hold_the_whole_line(big: LogIndex) -> None:
@@ -126,9 +126,9 @@ def test_a_rank_filter_leaves_its_lines_only(big: LogIndex) -> None:
 
 def test_an_empty_log(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
-    reader = Reader(Window(index_of(tmp_path / "log")))
-    assert reader.fill(10) == [] and reader.chosen is None and reader.at_end
-    reader.move(-1)
-    reader.scroll(5)
-    reader.first()
-    assert reader.fill(10) == []
+    viewport = Viewport(Window(index_of(tmp_path / "log")))
+    assert viewport.fill(10) == [] and viewport.chosen is None and viewport.at_end
+    viewport.move(-1)
+    viewport.scroll(5)
+    viewport.first()
+    assert viewport.fill(10) == []
