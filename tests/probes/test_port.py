@@ -14,8 +14,10 @@ import pytest
 
 from sgmon.collect.probes import netns
 from sgmon.collect.probes import port as port_module
+from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.port import PortProbe
 from sgmon.model import Server, ServerArgs
+from tests.proc.fake import FakeProc
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 STARTING = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
@@ -194,6 +196,44 @@ def test_port_alone_is_asked_but_owned_by_nobody_known(watch, listener):
     answer(listener, OK)
     reading = PortProbe(watch(port=listener.getsockname()[1])).read()
     assert (reading.status, reading.listeners[0].ours, reading.listeners[0].pid) == (200, None, os.getpid())
+
+
+def test_an_owner_seen_before_the_server_is_told_from_it_when_the_server_is_known(watch, listener):
+    """sgmon is there first (its main use): whose port it is must not stay unknown for ever."""
+    port = listener.getsockname()[1]
+    watched = watch(port=port, probe_http=False)
+    probe = PortProbe(watched)
+    assert probe.read().listeners[0].ours is None
+    watched.server = server(port)
+    assert [(one.pid, one.ours) for one in probe.read().listeners] == [(os.getpid(), True)]
+    stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    try:
+        watched.server = server(port, pid=stranger.pid)
+        assert [(one.pid, one.ours) for one in probe.read().listeners] == [(os.getpid(), False)]
+    finally:
+        stranger.communicate()
+
+
+def test_an_unknown_owner_is_looked_for_again(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(100, ["server"])
+    fake.add(200, ["other"])
+    row = "   0: 0100007F:7918 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 777 1 0 100 0 0 10 0"
+    for pid in (1, 100):
+        (fake.root / str(pid) / "net" / "tcp").write_text(f"  sl\n{row}\n")
+    listeners = Listeners(str(fake))
+
+    def owner(now: float):
+        found = listeners.find(100, frozenset(), 31000, now)
+        return [(one.pid, one.ours) for one in found]
+
+    assert owner(0.0) == [(None, None)]
+    fake.add(200, ["other"], fds={5: "socket:[777]"})
+    assert owner(2.0) == [(None, None)], "a look at all descriptors is not repeated at once"
+    assert owner(11.0) == [(200, False)]
+    fake.remove(200)
+    fake.add(300, ["child"], ppid=100, fds={6: "socket:[777]"})
+    assert owner(12.0) == [(300, True)], "the owner is gone: the next one is looked for at once"
 
 
 def test_settings_port_wins_over_the_arguments(watch, listener, closed_port):

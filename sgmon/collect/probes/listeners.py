@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+from sgmon.discovery import tree
 from sgmon.model import Listener
-from sgmon.proc import fds, files, net
+from sgmon.proc import fds, files, net, stat
 from sgmon.text import clean, mask
 
 _SCAN_EVERY_S = 10.0  # a full scan of /proc/*/fd costs 16-39 ms
@@ -15,12 +16,13 @@ _WILDCARDS = ("0.0.0.0", "::")
 
 
 class Listeners:
-    """Looks up LISTEN rows and their owners; an owner once found costs one readlink from then on."""
+    """Looks up LISTEN rows and their owners; an owner once found costs one readlink from then on, an unknown one is
+    looked for again each ``_SCAN_EVERY_S``, and at once for another server."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._owners: dict[int, tuple[int, int, bool | None]] = {}  # socket inode -> pid, fd, ours
-        self._scanned: dict[int, float] = {}
+        self._owners: dict[int, tuple[int, int]] = {}  # socket inode -> pid, fd
+        self._scanned: dict[tuple[int, int | None], float] = {}  # (inode, server) -> when it was looked for in vain
 
     def find(self, server_pid: int | None, hosts: frozenset[str], port: int, now: float) -> tuple[Listener, ...]:
         """LISTEN sockets that a connection to ``hosts``:``port`` can reach, in the server's network namespace.
@@ -32,7 +34,9 @@ class Listeners:
             if hosts and bare not in hosts and bare not in _WILDCARDS:
                 continue
             found.append(self._listener(row, server_pid, now))
-        self._owners = {inode: owner for inode, owner in self._owners.items() if inode in {r.inode for r in rows}}
+        here = {row.inode for row in rows}
+        self._owners = {inode: owner for inode, owner in self._owners.items() if inode in here}
+        self._scanned = {key: t for key, t in self._scanned.items() if key[0] in here}
         return tuple(found)
 
     def _rows(self, server_pid: int | None, port: int) -> list[net.Row]:
@@ -56,7 +60,8 @@ class Listeners:
         return rows
 
     def _listener(self, row: net.Row, server_pid: int | None, now: float) -> Listener:
-        pid, ours = self._owner(row.inode, server_pid, now)
+        pid = self._owner(row.inode, server_pid, now)
+        ours = None if pid is None or server_pid is None else self._belongs(pid, server_pid)
         return Listener(
             address=row.local,
             pid=pid,
@@ -65,24 +70,33 @@ class Listeners:
             accept_queue=row.rx_queue,
         )
 
-    def _owner(self, inode: int, server_pid: int | None, now: float) -> tuple[int | None, bool | None]:
-        known = self._owners.get(inode)
-        if known is not None and self._still(known[0], known[1], inode):
-            return known[0], known[2]
-        self._owners.pop(inode, None)
-        tree = list(self._tree(server_pid)) if server_pid is not None else []
-        if (found := self._holder(inode, tree)) is not None:
-            self._owners[inode] = (*found, True)
-            return found[0], True
-        if now - self._scanned.get(inode, float("-inf")) < _SCAN_EVERY_S:
-            return None, None
-        self._scanned = {inode: now}
-        others = [pid for pid in self._pids() if pid not in set(tree)]
-        if (found := self._holder(inode, others)) is not None:
-            ours = False if server_pid is not None else None
-            self._owners[inode] = (*found, ours)
-            return found[0], ours
-        return None, None
+    def _owner(self, inode: int, server_pid: int | None, now: float) -> int | None:
+        """The process that has the socket open, the server's own before others; None: none that we may see."""
+        known = self._owners.pop(inode, None)
+        if known is not None and self._still(*known, inode):
+            self._owners[inode] = known
+            return known[0]
+        if known is None and now - self._scanned.get((inode, server_pid), float("-inf")) < _SCAN_EVERY_S:
+            return None
+        self._scanned[inode, server_pid] = now
+        table = tree.scan(self._root)
+        own = {pid for pid in table if server_pid is not None and _is_below(pid, server_pid, table)}
+        found = self._holder(inode, sorted(table, key=lambda pid: (pid not in own, -pid)))
+        if found is None:
+            return None
+        self._owners[inode] = found
+        return found[0]
+
+    def _belongs(self, pid: int, server_pid: int) -> bool:
+        """Whether ``pid`` is the server or descends from it."""
+        seen: set[int] = set()
+        while pid != server_pid and pid > 0 and pid not in seen:
+            seen.add(pid)
+            try:
+                pid = stat.read(self._root, pid).ppid
+            except OSError:
+                return False
+        return pid == server_pid
 
     def _holder(self, inode: int, pids: Iterable[int]) -> tuple[int, int] | None:
         """(pid, fd) of the first process that has this socket open."""
@@ -102,24 +116,6 @@ class Listeners:
         except OSError:
             return False
 
-    def _tree(self, pid: int) -> Iterator[int]:
-        """A process and its descendants (needs CONFIG_PROC_CHILDREN; without it: the process alone)."""
-        yield pid
-        try:
-            tasks = os.listdir(f"{self._root}/{pid}/task")
-        except OSError:
-            return
-        for task in tasks:
-            try:
-                children = files.read(f"{self._root}/{pid}/task/{task}/children").split()
-            except OSError:
-                continue
-            for child in children:
-                yield from self._tree(int(child))
-
-    def _pids(self) -> list[int]:
-        return sorted((int(name) for name in os.listdir(self._root) if name.isdigit()), reverse=True)
-
     def _name(self, pid: int) -> str:
         try:
             words = files.read(f"{self._root}/{pid}/cmdline").rstrip(b"\0 ").replace(b"\0", b" ")
@@ -128,6 +124,10 @@ class Listeners:
         except OSError:
             return ""
         return mask(clean(words[:4096].decode("utf-8", "replace"), 120))
+
+
+def _is_below(pid: int, top: int, table: dict[int, stat.Stat]) -> bool:
+    return pid == top or top in tree.ancestors(pid, table)
 
 
 def _listening(table: str, port: int) -> str:
