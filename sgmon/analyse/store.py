@@ -9,6 +9,7 @@ from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.ranks.make import with_ranks
 from sgmon.analyse.stacks.causes import Cause, Facts, match
 from sgmon.model import (
     Baseline,
@@ -59,9 +60,9 @@ class Store:
         if isinstance(reading, ServerReading):
             new = self._server(new, reading)
         elif isinstance(reading, ProcsReading):
-            new = _with_ranks(replace(new, procs=reading))
+            new = _with_gpu_ranks(replace(new, procs=reading))
         elif isinstance(reading, GpuReading):
-            new = _with_series(_with_ranks(replace(new, gpu=reading)), event.t)
+            new = _with_series(_with_gpu_ranks(replace(new, gpu=reading)), event.t)
         elif isinstance(reading, LogReading):
             self._fold.feed(reading, event.t)
             new = self._with_log(new)
@@ -79,6 +80,8 @@ class Store:
             new = _with_baseline(new, reading)
         new = replace(new, probes=_probe_status(new.probes, event))
         new = replace(new, clocks=self._activity.observe(event, new))
+        if _inputs_of_ranks(new) != _inputs_of_ranks(old):
+            new = with_ranks(new)
         if event.kind in _JUDGED:
             new = _judge(self._with_causes(new))
         self.snapshot = new
@@ -147,8 +150,22 @@ class Store:
         return new
 
 
+def _inputs_of_ranks(snapshot: Snapshot) -> tuple[int, ...]:
+    """What the ranks are made of, by identity: an unchanged part is the same object."""
+    parts = (
+        snapshot.server,
+        snapshot.procs,
+        snapshot.gpu,
+        snapshot.log,
+        snapshot.port,
+        snapshot.stacks,
+        snapshot.clocks,
+    )
+    return tuple(map(id, parts))
+
+
 def _same(old: Server, new: Server) -> bool:
-    return old.pid == new.pid and old.start_ticks == new.start_ticks
+    return old.key == new.key
 
 
 def _keep_args(old: Server, new: Server) -> Server:
@@ -158,7 +175,7 @@ def _keep_args(old: Server, new: Server) -> Server:
     return old if old == new else new
 
 
-def _with_ranks(new: Snapshot) -> Snapshot:
+def _with_gpu_ranks(new: Snapshot) -> Snapshot:
     if new.server is None or not new.gpu.gpus:
         return new
     gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args, new.server.visible_devices)

@@ -5,6 +5,7 @@ Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch
 clock at 0); sizes are bytes; durations are seconds.
 """
 
+from sgmon.model.activity import ActivityClock, Mark
 from sgmon.model.baseline import Baseline, Usual, UsualPhase
 from sgmon.model.gpu import Gpu, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.log import (
@@ -27,13 +28,12 @@ from sgmon.model.procs import (
     Shards,
     TcpPeer,
 )
+from sgmon.model.rank import Rank, RankMilestone, RankStack, RankState, Wait, WaitKind
 from sgmon.model.ras import RasCommunicator, RasRank, RasReading
 from sgmon.model.server import Candidate, Server, ServerArgs, ServerReading
 from sgmon.model.snapshot import (
     KINDS,
-    ActivityClock,
     Event,
-    Mark,
     ProbeReading,
     ProbeStatus,
     Reading,
@@ -86,7 +86,11 @@ __all__ = [
     "Process",
     "ProcsReading",
     "QuietGap",
+    "Rank",
+    "RankMilestone",
     "RankProgress",
+    "RankStack",
+    "RankState",
     "RasCommunicator",
     "RasRank",
     "RasReading",
@@ -107,6 +111,8 @@ __all__ = [
     "UsualPhase",
     "Verdict",
     "VerdictChange",
+    "Wait",
+    "WaitKind",
     "WatchDirReading",
     "WatchedDir",
 ]

@@ -56,7 +56,7 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class RankProgress:
-    """The last milestone of one rank."""
+    """The last milestone of one rank. event: begin | info | end."""
 
     rank: str
     milestone: str
@@ -64,6 +64,7 @@ class RankProgress:
     phase: str = ""
     t: float | None = None
     seen_t: float | None = None
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True)

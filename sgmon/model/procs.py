@@ -120,6 +120,32 @@ class Process:
     exit_source: str = ""
     missing: tuple[Missing, ...] = ()
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from a later process with the same pid."""
+        return self.pid, self.start_ticks
+
+    @property
+    def alive(self) -> bool:
+        """Not gone, and no zombie. With live threads a zombie main thread is none (measured: Z with Threads 2)."""
+        return not self.gone and not (self.state in ("Z", "X") and (self.threads or 1) <= 1)
+
+    @property
+    def halted(self) -> str:
+        """What keeps it from running: "frozen" (its cgroup), "stopped" (state T), "traced" (state t); "" nothing."""
+        if self.frozen or self.wchan == "__refrigerator":
+            return "frozen"
+        return {"T": "stopped", "t": "traced"}.get(self.state, "")
+
+    @property
+    def download(self) -> str:
+        """The end of the name of the incomplete file of the model hub that it holds open; "" without one.
+
+        huggingface_hub writes to blobs/SHA.incomplete.
+        """
+        open_files = (fd.target for fd in self.fds if fd.target.endswith(".incomplete"))
+        return next((target.rsplit("/", 1)[-1][-24:] for target in open_files), "")
+
 
 @dataclass(frozen=True, slots=True)
 class ProcsReading:

@@ -65,6 +65,12 @@ class Server:
     kill_pid: int | None = None
     simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
     missing: tuple[Missing, ...] = ()
+    family: str = "sglang"  # which kind of server: a name of ``sgmon.servers.registry``
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from a later process with the same pid."""
+        return self.pid, self.start_ticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
+from sgmon.model.activity import ActivityClock
 from sgmon.model.baseline import Baseline
 from sgmon.model.gpu import GpuReading
-from sgmon.model.log import LogReading, LogState
+from sgmon.model.log import LogReading, LogState, Milestone
 from sgmon.model.port import PortReading
 from sgmon.model.procs import ProcsReading
+from sgmon.model.rank import Rank
 from sgmon.model.ras import RasReading
 from sgmon.model.server import Candidate, Server, ServerReading
 from sgmon.model.stacks import CauseHit, StackDump, StacksReading
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import Verdict, VerdictChange
 from sgmon.model.watchdir import WatchDirReading
+
+#: seconds that the first line of a log may be older than its process: its clock shows whole seconds
+SAME_CLOCK_S = 1.0
+#: seconds between a line and its reading that are no delay of the reading alone
+READ_LATE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,55 +88,6 @@ class ProbeStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """One sign of life: which signal moved, how much (in words), when."""
-
-    signal: str
-    t: float
-    text: str
-    rate: float | None = None  # per second, in the signal's own unit
-
-
-@dataclass(frozen=True, slots=True)
-class ActivityClock:
-    """Signs of life of one process (a rank, or the launcher), newest first; one mark per signal.
-
-    Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power, files.
-    ``files`` (a watched folder grew) is noted for the launcher: which rank wrote is not known.
-    ``cpu`` is kept apart: alone it proves nothing in a collective.
-    """
-
-    pid: int
-    rank: str
-    role: str
-    since_t: float
-    marks: tuple[Mark, ...] = ()
-    read_rate: float | None = None  # bytes/s over the last 10 s
-    rss_rate: float | None = None
-    cpu_percent: float | None = None  # on-CPU share over the last 10 s, 100 = one core
-    demand_percent: float | None = None  # on-CPU plus run-queue wait
-    tree_cpu_percent: float | None = None  # descendants
-    rchar_rate: float | None = None  # bytes/s over the last 10 s; a TCPStore poll shows as 3-4 KB/s
-    state: str = ""  # of the main thread, as last read
-    state_since_t: float | None = None
-    io_wait_share: float | None = None  # share of the last 10 s of samples in state D
-    first_t: float | None = None  # first seen
-    longest_quiet_s: float = 0.0  # longest silence that ended by itself
-    gone_t: float | None = None  # when it was first seen gone (or a zombie); its last facts stay here
-    exit_code: int | None = None
-    exit_signal: int | None = None
-    exit_source: str = ""
-    oom_kills: int | None = None  # OOM kills counted since the watch began
-    load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
-    load_read_bytes: int | None = None  # of these, read from the disk
-    disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
-    gpu_util_min: int | None = None  # over the last 10 s; None below five samples
-    gpu_util_max: int | None = None
-    gpu_power_min_w: float | None = None
-    gpu_power_max_w: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Series:
     """A short history: (t, value); value None is a gap."""
 
@@ -159,6 +117,9 @@ class Snapshot:
     ras: RasReading | None = None
     causes: tuple[CauseHit, ...] = ()
     clocks: tuple[ActivityClock, ...] = ()
+    ranks: tuple[Rank, ...] = ()  # see ``sgmon.analyse.ranks``
+    phase: str = ""  # of the start: of its rank that is furthest behind, as far as that is known
+    phase_source: str = ""  # log | stack | proc
     series: tuple[Series, ...] = ()
     probes: tuple[ProbeStatus, ...] = ()
     verdict: Verdict = Verdict(state="waiting", headline="starting to look")
@@ -169,3 +130,26 @@ class Snapshot:
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
     saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none
+
+    @property
+    def began_t(self) -> float | None:
+        """When the server's process began, in watch seconds (negative: before the watch)."""
+        server = self.server
+        if server is None:
+            return None
+        return server.started_epoch - self.epoch if server.started_epoch is not None else self.server_seen_t
+
+    def passed_t(self, milestone: Milestone) -> float | None:
+        """When a milestone was passed, in watch seconds; None: not known.
+
+        The time when its line was seen is exact where it was read at once. The log's own clock (whole seconds) is
+        better for a line that was there before the watch, where it is the same clock: after the server began.
+        """
+        seen_t = milestone.seen_t
+        if milestone.t is None:
+            return seen_t
+        dated, began = milestone.t - self.epoch, self.began_t
+        if seen_t is None:
+            return dated
+        believable = (began is None or dated >= began - SAME_CLOCK_S) and dated <= seen_t - READ_LATE_S
+        return dated if believable else seen_t

@@ -10,7 +10,7 @@ from sgmon.model import ServerArgs
 from sgmon.model.roles import Role
 
 if TYPE_CHECKING:
-    from sgmon.analyse.diagnosis.context import Scene
+    from sgmon.analyse.diagnosis.context import Context
     from sgmon.model import Verdict
 
 
@@ -118,5 +118,5 @@ class ServerFamily:
     folder: str
     health: Health = Health()
     stacks: StackRules = StackRules()
-    rules: tuple[Callable[[Scene], Verdict | None], ...] = ()
+    rules: tuple[Callable[[Context], Verdict | None], ...] = ()
     env_prefixes: tuple[str, ...] = ()

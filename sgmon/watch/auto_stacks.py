@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.diagnosis.phase import log_is_lost
+from sgmon.analyse.phase import log_is_lost
 from sgmon.model import Snapshot
 
 #: states at which stacks are taken

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.analyse.diagnosis.context import scene_of
+from sgmon.analyse.diagnosis.context import context_of
 from sgmon.analyse.diagnosis.load import Load, load_of
 from tests.diagnosis.world import MB, World
 
 
 def load(world: World) -> Load:
-    found = load_of(scene_of(world.store.snapshot))
+    found = load_of(context_of(world.store.snapshot))
     assert found is not None
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from sgmon.analyse.diagnosis import thresholds
+from sgmon.analyse import thresholds
 from sgmon.model import Gpu, Mark
 from sgmon.units import rate, size
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sgmon.analyse import thresholds
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
-from sgmon.analyse.diagnosis import thresholds
 from sgmon.model import LogState, Mark, Process, WatchDirReading
 from sgmon.units import percent, plural, rate, size
 

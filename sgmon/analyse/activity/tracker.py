@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
+from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ActivityClock,
     Event,
@@ -91,7 +92,7 @@ class ActivityTracker:
         server = snapshot.server
         if server is None:
             return
-        key = (server.pid, server.start_ticks)
+        key = server.key
         if key != self._server:
             if self._server is not None:
                 self._watched.clear()
@@ -107,7 +108,7 @@ class ActivityTracker:
             self._oom_kills = reading.oom_kills - self._first_oom
         present = set()
         for process in reading.processes:
-            key = (process.pid, process.start_ticks)
+            key = process.key
             if process.role not in WATCHED_ROLES and key not in self._watched:
                 continue
             present.add(key)
@@ -124,7 +125,7 @@ class ActivityTracker:
             watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t)
             self._watched[key] = watched
         old = watched.process
-        if is_dead(process):
+        if not process.alive:
             if watched.gone_t is None:
                 watched.gone_t = t
             watched.process = _keep_name(process, old)
@@ -143,7 +144,7 @@ class ActivityTracker:
 
     def _gpu(self, reading: GpuReading, snapshot: Snapshot, t: float) -> None:
         alive = [w for w in self._watched.values() if w.gone_t is None and w.process.role == "scheduler"]
-        self._gpu_of = {w.process.pid: gpu_of(w.process, snapshot) for w in alive}
+        self._gpu_of = {w.process.pid: _gpu_index(w.process, snapshot) for w in alive}
         for gpu in reading.gpus:
             history = self._gpus.setdefault(gpu.index, GpuHistory())
             marks = history.add(gpu, t)
@@ -276,20 +277,9 @@ def _with_marks(clock: ActivityClock, watched: _Watched) -> ActivityClock:
     )
 
 
-def is_dead(process: Process) -> bool:
-    """Gone, or a zombie. A zombie main thread with live threads is not dead (measured: Z with Threads 2)."""
-    return process.gone or (process.state in ("Z", "X") and (process.threads or 1) <= 1)
-
-
-def gpu_of(process: Process, snapshot: Snapshot) -> int | None:
-    """Index of the GPU that a process holds: by the driver's process list, else by its rank."""
-    by_rank = None
-    for gpu in snapshot.gpu.gpus:
-        if any(holder.pid == process.pid for holder in gpu.processes):
-            return gpu.index
-        if by_rank is None and process.rank and process.rank in gpu.ranks:
-            by_rank = gpu.index
-    return by_rank
+def _gpu_index(process: Process, snapshot: Snapshot) -> int | None:
+    gpu = gpu_of(process, snapshot.gpu.gpus)
+    return None if gpu is None else gpu.index
 
 
 def _keep_name(dead: Process, before: Process) -> Process:

@@ -5,129 +5,138 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sgmon.analyse.diagnosis.context import Scene
-from sgmon.analyse.diagnosis.ranks import RankView, idle_gpu
+from sgmon.analyse import thresholds
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.stacks import ras
 from sgmon.analyse.stacks.merge import merge
+from sgmon.model import Rank, WaitKind
 
 #: waits that could be a collective as well as something of its own
-_VAGUE = frozenset({"", "futex", "sleep", "pipe", "child"})
+_VAGUE = frozenset({WaitKind.NONE, WaitKind.FUTEX, WaitKind.SLEEP, WaitKind.PIPE, WaitKind.CHILD})
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """Waiters and the ranks they wait for. why: how the culprit is told from the waiters; sure: 0..1."""
 
-    waiters: tuple[RankView, ...]
-    culprits: tuple[RankView, ...]
+    waiters: tuple[Rank, ...]
+    culprits: tuple[Rank, ...]
     why: str
     sure: float
     signal: str = "peers"
 
 
-def line_up(scene: Scene) -> Line | None:
+def line_up(context: Context) -> Line | None:
     """Split the ranks into those that wait for a peer and those that are not there. None: cannot be told."""
-    if len(scene.ranks) < 2:
+    if len(context.ranks) < 2:
         return None
     for split in (_by_ras, _by_stacks, _spinners, _importing, _by_wait, _unconnected, _by_milestone):
-        found = split(scene)
+        found = split(context)
         if found is not None:
             return found
     return None
 
 
-def _by_ras(scene: Scene) -> Line | None:
+def _by_ras(context: Context) -> Line | None:
     """NCCL's own word: the rank that gave no answer, or whose count of collectives is behind."""
-    reading = scene.snapshot.ras
+    reading = context.snapshot.ras
     if reading is None or reading.answer != "ok" or reading.unequal_unchanged is False:
         return None
-    if ras.belongs(reading, scene.snapshot.procs.processes) is False:
+    if ras.belongs(reading, context.snapshot.procs.processes) is False:
         return None
     pids = {rank.pid for rank in ras.culprits(reading) if rank.pid is not None}
-    late = tuple(v for v in scene.ranks if v.pid in pids or v.process.ns_pid in pids)
-    here = tuple(v for v in scene.ranks if v not in late)
+    late = tuple(v for v in context.ranks if v.pid in pids or v.process.ns_pid in pids)
+    here = tuple(v for v in context.ranks if v not in late)
     if not late or not here:
         return None
     return Line(here, late, "NCCL's RAS counts it as missing or behind", 0.95, "ras")
 
 
-def _by_stacks(scene: Scene) -> Line | None:
+def _by_stacks(context: Context) -> Line | None:
     """Fresh stacks of every rank, merged: the odd ones stand where the others do not wait."""
-    if not all(v.stack is not None for v in scene.ranks):
+    if not all(v.stack is not None for v in context.ranks):
         return None
-    classes = merge([d for v in scene.ranks for d in v.dumps])
+    classes = merge([d for v in context.ranks for d in v.dumps])
     odd = {rank for found in classes if found.odd for rank in found.ranks}
-    late = tuple(v for v in scene.ranks if v.rank in odd)
-    here = tuple(v for v in scene.ranks if v.rank not in odd)
+    late = tuple(v for v in context.ranks if v.name in odd)
+    here = tuple(v for v in context.ranks if v.name not in odd)
     if not late or not here:
         return None
     return Line(here, late, "its stack is not where the others wait", 0.9, "stack")
 
 
-def _spinners(scene: Scene) -> Line | None:
+def _spinners(context: Context) -> Line | None:
     """Some GPUs are pinned with flat power while another rank's GPU is at 0 %: that rank has not come."""
-    spinning = tuple(v for v in scene.ranks if v.wait.kind == "gpu-spin")
-    absent = tuple(v for v in scene.ranks if v.wait.kind != "gpu-spin" and idle_gpu(v))
-    if not spinning or not absent or len(spinning) + len(absent) != len(scene.ranks):
+    spinning = tuple(v for v in context.ranks if v.wait.kind is WaitKind.GPU_SPIN)
+    absent = tuple(v for v in context.ranks if v.wait.kind is not WaitKind.GPU_SPIN and idle_gpu(v))
+    if not spinning or not absent or len(spinning) + len(absent) != len(context.ranks):
         return None
     return Line(spinning, absent, "its GPU is at 0 % while the others spin in the collective", 0.85, "gpu")
 
 
-def _importing(scene: Scene) -> Line | None:
+def _importing(context: Context) -> Line | None:
     """Titled ranks that are quiet while another has not finished its imports."""
-    late = tuple(v for v in scene.ranks if v.importing)
-    here = tuple(v for v in scene.ranks if not v.importing)
-    if not late or not here or any(v.moves for v in here):
+    late = tuple(v for v in context.ranks if v.importing)
+    here = tuple(v for v in context.ranks if not v.importing)
+    if not late or not here or any(v.active(context.t) for v in here):
         return None
     return Line(here, late, "it still has its old title: its imports are not over", 0.85)
 
 
-def _by_wait(scene: Scene) -> Line | None:
+def _by_wait(context: Context) -> Line | None:
     """Those in a collective against those that are seen elsewhere. A futex may be either, so it decides nothing
     while a better suspect is there."""
-    waiting = tuple(v for v in scene.ranks if _waits(v, scene))
-    rest = [v for v in scene.ranks if v not in waiting]
+    waiting = tuple(v for v in context.ranks if _waits(v, context))
+    rest = [v for v in context.ranks if v not in waiting]
     elsewhere = tuple(v for v in rest if v.wait.kind not in _VAGUE or _works(v))
     vague = tuple(v for v in rest if v not in elsewhere)
     if elsewhere and (waiting or vague):
         sure = 0.9 if all(v.dumps for v in elsewhere) else 0.8
         sure = sure if waiting else 0.7
         return Line(waiting + vague, elsewhere, "it is somewhere else than the ranks that wait", sure)
-    if waiting and vague and (len(vague) < len(waiting) or len(scene.ranks) == 2):
+    if waiting and vague and (len(vague) < len(waiting) or len(context.ranks) == 2):
         sure = 0.75 if len(vague) < len(waiting) else 0.6
         return Line(waiting, vague, "it is not in the collective that the others wait in", sure)
     return None
 
 
-def _waits(view: RankView, scene: Scene) -> bool:
+def _waits(rank: Rank, context: Context) -> bool:
     """In its event loop a rank waits for its peers only while the first request is under way."""
-    return view.waits_for_peer or view.done or (view.wait.kind == "idle" and scene.phase == "warmup")
+    return rank.waits_for_peer or rank.done or (rank.wait.kind is WaitKind.IDLE and context.phase == "warmup")
 
 
-def _works(view: RankView) -> bool:
-    return view.stack is not None and view.stack.kind == "work"
+def _works(rank: Rank) -> bool:
+    return rank.stack is not None and rank.stack.works
 
 
-def _unconnected(scene: Scene) -> Line | None:
+def _unconnected(context: Context) -> Line | None:
     """Sockets: everybody has an established peer but one."""
-    with_peers = tuple(v for v in scene.ranks if any(s.state == "ESTAB" for s in v.process.tcp))
-    without = tuple(v for v in scene.ranks if not v.process.tcp)
-    if not with_peers or not without or len(with_peers) + len(without) != len(scene.ranks):
+    with_peers = tuple(v for v in context.ranks if any(s.state == "ESTAB" for s in v.process.tcp))
+    without = tuple(v for v in context.ranks if not v.process.tcp)
+    if not with_peers or not without or len(with_peers) + len(without) != len(context.ranks):
         return None
-    return _quiet_line(with_peers, without, "it has no connection to its peers", 0.75)
+    return _quiet_line(context, with_peers, without, "it has no connection to its peers", 0.75)
 
 
-def _by_milestone(scene: Scene) -> Line | None:
+def _by_milestone(context: Context) -> Line | None:
     """Those whose own lines are behind, when the others have gone quiet."""
-    known = {v.rank: v.place for v in scene.ranks if v.place is not None}
-    if len(known) != len(scene.ranks) or len(set(known.values())) < 2:
+    known = {v.name: v.progress for v in context.ranks if v.progress is not None}
+    if len(known) != len(context.ranks) or len(set(known.values())) < 2:
         return None
     furthest = max(known.values())
-    behind = tuple(v for v in scene.ranks if known[v.rank] < furthest)
-    ahead = tuple(v for v in scene.ranks if known[v.rank] == furthest)
-    return _quiet_line(ahead, behind, "its log is at an earlier milestone", 0.7)
+    behind = tuple(v for v in context.ranks if known[v.name] < furthest)
+    ahead = tuple(v for v in context.ranks if known[v.name] == furthest)
+    return _quiet_line(context, ahead, behind, "its log is at an earlier milestone", 0.7)
 
 
-def _quiet_line(here: Iterable[RankView], late: Iterable[RankView], why: str, sure: float) -> Line | None:
+def _quiet_line(context: Context, here: Iterable[Rank], late: Iterable[Rank], why: str, sure: float) -> Line | None:
     waiters, culprits = tuple(here), tuple(late)
-    return None if any(v.moves for v in waiters) else Line(waiters, culprits, why, sure)
+    return None if any(v.active(context.t) for v in waiters) else Line(waiters, culprits, why, sure)
+
+
+def idle_gpu(rank: Rank) -> bool:
+    """Its GPU does nothing at all, by ten seconds of samples or by the one there is."""
+    clock = rank.clock
+    if clock is not None and clock.gpu_util_max is not None:
+        return clock.gpu_util_max <= thresholds.CPU_PERCENT
+    return rank.gpu is not None and rank.gpu.util_percent == 0

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import log_fact, wait_fact
 from sgmon.analyse.diagnosis.grammar import names, phrase
-from sgmon.analyse.diagnosis.ranks import RankView
-from sgmon.model import Evidence, NextStep, Verdict
+from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 
 #: a node that has not come for this long is no longer a start that is merely later
 NODE_LATE_S = 300.0
 #: the gate prints a line every 10 s
 GATE_BEAT_S = 30.0
+#: waits for something nearer than another node
+_NEARER = frozenset({WaitKind.STORAGE, WaitKind.LOCK, WaitKind.STALE_LOCK, WaitKind.DNS, WaitKind.LOG_READER})
 #: milestones that no rank reaches before every node is there
 _JOINED = frozenset(
     {"gloo_connected", "nccl_comm", "nccl_init_complete", "mq_connect", "first_collective", "dist_init_end"}
 )
 
 
-def gate(scene: Scene) -> Verdict | None:
+def gate(context: Context) -> Verdict | None:
     """``--gated-launch-port``: it waits for somebody to activate it."""
-    port = scene.args.gated_launch_port
-    line = scene.snapshot.log.last_line
+    port = context.args.gated_launch_port
+    line = context.snapshot.log.last_line
     waits = line is not None and line.text.find("Gated launch") >= 0 and "activated" not in line.text
-    done = {m.name for m in scene.snapshot.log.milestones}
-    between = scene.phase == "dist_init" and "dist_init_end" in done and "load_begin" not in done
+    done = {m.name for m in context.snapshot.log.milestones}
+    between = context.phase == "dist_init" and "dist_init_end" in done and "load_begin" not in done
     if not waits and not (port is not None and between):
         return None
-    if scene.t - scene.log_life_t > GATE_BEAT_S:
+    if context.t - context.log_activity_t > GATE_BEAT_S:
         return None  # its heartbeat has stopped: let the other rules look
     return Verdict(
         "waiting-by-design",
         f"the gate is closed: the start waits for activation on port {port}" if port else "the gate is closed",
-        phase=scene.phase,
+        phase=context.phase,
         confidence=0.95,
         rule="gate",
         evidence=(
-            log_fact(scene),
+            log_fact(context),
             Evidence("args", f"started with --gated-launch-port {port}" if port else "the log says so"),
         ),
         next=(NextStep("Activate the gate when the node may load", gate_command(port)),),
@@ -47,33 +48,33 @@ def gate_command(port: int | None) -> str:
     return f"curl -X POST http://127.0.0.1:{port}/gate/activate" if port else ""
 
 
-def other_node(scene: Scene) -> Verdict | None:
+def other_node(context: Context) -> Verdict | None:
     """Several nodes, all local ranks at the rendezvous, nothing local missing: a node has not joined."""
-    args = scene.args
-    if args.nnodes < 2 or scene.phase != "dist_init" or not scene.ranks:
+    args = context.args
+    if args.nnodes < 2 or context.phase != "dist_init" or not context.ranks:
         return None
-    if any(v.importing or v.moves for v in scene.ranks):
+    if any(v.importing or v.active(context.t) for v in context.ranks):
         return None
-    if any(v.wait.kind in ("storage", "lock", "baton", "dns", "log-reader") for v in scene.ranks):
+    if any(v.wait.kind in _NEARER for v in context.ranks):
         return None  # it waits for something nearer
-    if _JOINED & {m.name for m in scene.snapshot.log.milestones}:
+    if _JOINED & {m.name for m in context.snapshot.log.milestones}:
         return None  # the nodes have met: what is slow now is the path between them
-    began = _dist_begin(scene)
+    began = _dist_begin(context)
     who = "node 0" if args.node_rank else "node 1" if args.nnodes == 2 else "a node"
     address = f" at {args.dist_init_addr}" if args.dist_init_addr else ""
-    late = scene.t - began >= NODE_LATE_S
+    late = context.t - began >= NODE_LATE_S
     verb = "has not answered" if args.node_rank else "has not joined"
     headline = f"{who} of {args.nnodes} {verb}{address}"
-    waiting = [v for v in scene.ranks if v.wait.text] or list(scene.ranks)
+    waiting = [v for v in context.ranks if v.wait.text] or list(context.ranks)
     evidence = [
         Evidence("args", f"started with --nnodes {args.nnodes} --node-rank {args.node_rank}"),
-        wait_fact(waiting[0]),
-        log_fact(scene),
+        wait_fact(context, waiting[0]),
+        log_fact(context),
     ]
     return Verdict(
         "stalled" if late else "waiting-by-design",
-        f"{headline}; {names(list(scene.ranks))} here wait for it" if late else headline,
-        phase=scene.phase,
+        f"{headline}; {names(list(context.ranks))} here wait for it" if late else headline,
+        phase=context.phase,
         since_t=began,
         confidence=0.85,
         rule="node-missing",
@@ -86,46 +87,46 @@ def other_node(scene: Scene) -> Verdict | None:
     )
 
 
-def weights_from_outside(scene: Scene) -> Verdict | None:
+def weights_from_outside(context: Context) -> Verdict | None:
     """Checkpoint engine: the server waits for somebody to push the weights, 120 s by default."""
-    if not scene.args.wait_weights or scene.phase not in ("http", "warmup") or scene.was_ready:
+    if not context.args.wait_weights or context.phase not in ("http", "warmup") or context.was_ready:
         return None
     return Verdict(
         "waiting-by-design",
         "the server waits for weights from the checkpoint engine",
-        phase=scene.phase,
+        phase=context.phase,
         confidence=0.75,
         rule="checkpoint-engine",
-        evidence=(Evidence("args", "started to wait for weights before it is ready"), log_fact(scene)),
+        evidence=(Evidence("args", "started to wait for weights before it is ready"), log_fact(context)),
         next=(NextStep("Start the checkpoint engine's update; after 120 s the server goes on without"),),
     )
 
 
-def foreign_build_lock(scene: Scene) -> Verdict | None:
+def foreign_build_lock(context: Context) -> Verdict | None:
     """All that do not move wait for a lock whose holder is alive and not of this server."""
-    tree = {p.pid for p in scene.snapshot.procs.processes}
-    held = [v for v in scene.ranks if v.wait.kind == "lock" and v.wait.holder and v.wait.holder not in tree]
-    if not held or any(v.moves and v not in held for v in scene.ranks):
+    tree = {p.pid for p in context.snapshot.procs.processes}
+    held = [v for v in context.ranks if v.wait.kind is WaitKind.LOCK and v.wait.holder and v.wait.holder not in tree]
+    if not held or any(v.active(context.t) and v not in held for v in context.ranks):
         return None
-    first: RankView = held[0]
+    first: Rank = held[0]
     return Verdict(
         "waiting-by-design",
         phrase(held, f"waits for a build lock that another program (pid {first.wait.holder}) holds"),
-        phase=scene.phase,
-        since_t=min(v.life_t for v in held),
+        phase=context.phase,
+        since_t=min(v.activity_t for v in held),
         confidence=0.85,
         rule="build-lock",
         odd_ranks=(),
-        evidence=(wait_fact(first), log_fact(scene)),
+        evidence=(wait_fact(context, first), log_fact(context)),
         next=(NextStep("See what holds it", f"ps -o pid,user,etime,args -p {first.wait.holder}"),),
     )
 
 
-def _dist_begin(scene: Scene) -> float:
-    for milestone in scene.snapshot.log.milestones:
+def _dist_begin(context: Context) -> float:
+    for milestone in context.snapshot.log.milestones:
         if milestone.name == "dist_init_begin" and milestone.seen_t is not None:
             return milestone.seen_t
-    return scene.life_t
+    return context.activity_t
 
 
 def _reach(address: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Evidence, Milestone
 from sgmon.units import duration, rank_list
 
@@ -35,14 +35,14 @@ class KillClock:
         return f"this start ends itself in {left}: {self.what} gives up after {duration(self.limit_s)}"
 
 
-def kill_clocks(scene: Scene) -> tuple[KillClock, ...]:
+def kill_clocks(context: Context) -> tuple[KillClock, ...]:
     """The clocks that run in this phase, the nearest first."""
-    found = [c for c in (_barrier(scene), _rendezvous(scene), _warmup(scene), _above(scene)) if c is not None]
+    found = [c for c in (_barrier(context), _rendezvous(context), _warmup(context), _above(context)) if c is not None]
     return tuple(sorted(found, key=lambda c: c.left_s))
 
 
-def clock_fact(scene: Scene) -> Evidence | None:
-    clocks = kill_clocks(scene)
+def clock_fact(context: Context) -> Evidence | None:
+    clocks = kill_clocks(context)
     return Evidence("clock", clocks[0].text(), value=round(clocks[0].left_s, 1)) if clocks else None
 
 
@@ -61,50 +61,50 @@ def version_tuple(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _barrier(scene: Scene) -> KillClock | None:
+def _barrier(context: Context) -> KillClock | None:
     """Runs from the first rank that has loaded to the last."""
     ends: dict[str, float] = {}
-    for milestone in scene.snapshot.log.milestones:
+    for milestone in context.snapshot.log.milestones:
         if milestone.name == "load_end" and milestone.seen_t is not None:
             ends.setdefault(milestone.rank, milestone.seen_t)
-    late = [v for v in scene.ranks if v.rank not in ends and v.phase in ("weights", "draft_weights")]
-    if not ends or not late or len(scene.ranks) < 2:
+    late = [v for v in context.ranks if v.name not in ends and v.phase in ("weights", "draft_weights")]
+    if not ends or not late or len(context.ranks) < 2:
         return None
-    limit = barrier_limit_s(scene.version)
-    ranks = rank_list([v.rank for v in late])
+    limit = barrier_limit_s(context.version)
+    ranks = rank_list([v.name for v in late])
     return KillClock(
-        f"the barrier after the weight load, where {ranks} is awaited,", min(ends.values()) + limit - scene.t, limit
+        f"the barrier after the weight load, where {ranks} is awaited,", min(ends.values()) + limit - context.t, limit
     )
 
 
-def _rendezvous(scene: Scene) -> KillClock | None:
-    begin = _first(scene, "dist_init_begin")
-    if begin is None or begin.seen_t is None or scene.phase != "dist_init":
+def _rendezvous(context: Context) -> KillClock | None:
+    begin = _first(context, "dist_init_begin")
+    if begin is None or begin.seen_t is None or context.phase != "dist_init":
         return None
-    limit = scene.args.dist_timeout_s
+    limit = context.args.dist_timeout_s
     if limit is not None:
-        return KillClock("the rendezvous (--dist-timeout)", begin.seen_t + limit - scene.t, limit)
+        return KillClock("the rendezvous (--dist-timeout)", begin.seen_t + limit - context.t, limit)
     return None  # torch's own default differs by backend (10 or 30 min): not a number to promise
 
 
-def _warmup(scene: Scene) -> KillClock | None:
-    if scene.phase not in ("http", "warmup") or scene.was_ready or scene.args.skip_server_warmup:
+def _warmup(context: Context) -> KillClock | None:
+    if context.phase not in ("http", "warmup") or context.was_ready or context.args.skip_server_warmup:
         return None
-    begin = _first(scene, "warmup_request") or _first(scene, "http_up")
+    begin = _first(context, "warmup_request") or _first(context, "http_up")
     if begin is None or begin.seen_t is None:
         return None
-    limit = WARMUP_DISAGG_S if scene.args.disaggregation_mode not in ("", "null") else WARMUP_S
-    return KillClock("the warm-up request", begin.seen_t + limit - scene.t, limit)
+    limit = WARMUP_DISAGG_S if context.args.disaggregation_mode not in ("", "null") else WARMUP_S
+    return KillClock("the warm-up request", begin.seen_t + limit - context.t, limit)
 
 
-def _above(scene: Scene) -> KillClock | None:
+def _above(context: Context) -> KillClock | None:
     """``timeout N CMD`` among the launcher's ancestors."""
-    server = scene.snapshot.server
+    server = context.snapshot.server
     if server is None or server.kill_s is None or server.kill_epoch is None:
         return None
-    left_s = server.kill_epoch - scene.snapshot.epoch + server.kill_s - scene.t
+    left_s = server.kill_epoch - context.snapshot.epoch + server.kill_s - context.t
     return KillClock(f"the timeout above the server (pid {server.kill_pid})", left_s, server.kill_s, outside=True)
 
 
-def _first(scene: Scene, name: str) -> Milestone | None:
-    return next((m for m in scene.snapshot.log.milestones if m.name == name), None)
+def _first(context: Context, name: str) -> Milestone | None:
+    return next((m for m in context.snapshot.log.milestones if m.name == name), None)

@@ -5,29 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
-from sgmon.analyse.diagnosis.phase import phase_of_snapshot, version_of
-from sgmon.analyse.diagnosis.ranks import RankView, rank_views
-from sgmon.model import ActivityClock, Process, ServerArgs, Snapshot
+from sgmon.analyse.phase import version_of
+from sgmon.model import Process, Rank, RankState, ServerArgs, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Context:
     """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read.
 
-    healed_s: the longest silence that ended by itself, in this start or in nine of ten finished ones.
+    recovered_silence_s: the longest silence that ended by itself, in this start or in nine of ten finished ones.
     """
 
     snapshot: Snapshot
     t: float
     args: ServerArgs
     phase: str
-    ranks: tuple[RankView, ...]
+    ranks: tuple[Rank, ...]
     launcher: Process | None
-    launcher_clock: ActivityClock | None
     blind: bool
-    healed_s: float
-    helpers_t: float  # newest sign of life of the launcher and what is neither rank nor detokenizer
-    phase_source: str = "log"  # log | stack | proc
+    recovered_silence_s: float
+    helpers_t: float  # newest sign of activity of the launcher and what is neither rank nor detokenizer
 
     @property
     def version(self) -> str:
@@ -40,22 +37,22 @@ class Scene:
         return log.ready_line is not None or (self.args.node_rank > 0 and log.dummy_health_line is not None)
 
     @property
-    def log_life_t(self) -> float:
+    def log_activity_t(self) -> float:
         """When the log last grew, our own probes' lines left out; 0 when it never did."""
         return self.snapshot.log.last_activity_t or 0.0
 
     @property
-    def life_t(self) -> float:
-        """The newest sign of life of any rank, or of the log."""
-        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0, self.helpers_t]
-        times += [view.life_t for view in self.ranks]
+    def activity_t(self) -> float:
+        """The newest sign of activity of any rank, or of the log."""
+        times = [self.log_activity_t, self.snapshot.server_seen_t or 0.0, self.helpers_t]
+        times += [rank.activity_t for rank in self.ranks]
         return max(times)
 
     @property
-    def strong_life_t(self) -> float:
+    def non_cpu_activity_t(self) -> float:
         """The same, CPU time left out."""
-        times = [self.log_life_t, self.snapshot.server_seen_t or 0.0, self.files_t]
-        times += [self.t - view.strong_quiet_s for view in self.ranks]
+        times = [self.log_activity_t, self.snapshot.server_seen_t or 0.0, self.files_t]
+        times += [rank.non_cpu_t for rank in self.ranks]
         return max(times)
 
     @property
@@ -66,34 +63,31 @@ class Scene:
 
     @property
     def quiet_s(self) -> float:
-        return max(0.0, self.t - self.life_t)
+        return max(0.0, self.t - self.activity_t)
 
     def limits(self, *, certain: bool = False) -> silence_limits.Limits:
-        return silence_limits.limits(self.phase, blind=self.blind, healed_s=self.healed_s, certain=certain)
+        return silence_limits.limits(
+            self.phase, blind=self.blind, recovered_silence_s=self.recovered_silence_s, certain=certain
+        )
 
 
-def scene_of(snapshot: Snapshot) -> Scene:
+def context_of(snapshot: Snapshot) -> Context:
     """Look at the snapshot once; all rules share the result."""
-    phase, source = phase_of_snapshot(snapshot)
-    ranks = rank_views(snapshot, phase)
-    alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
-    launcher = next((p for p in alive if p.role == "launcher"), None)
-    clock = next((c for c in snapshot.clocks if launcher is not None and c.pid == launcher.pid), None)
-    healed = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
+    ranks = tuple(rank for rank in snapshot.ranks if rank.state is not RankState.GONE)
+    launcher = next((p for p in snapshot.procs.processes if p.alive and p.role == "launcher"), None)
+    recovered = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
     server = snapshot.server
     args = merged_args(server.args if server is not None else ServerArgs(), snapshot.log.args)
-    return Scene(
+    return Context(
         snapshot=snapshot,
         t=snapshot.t,
         args=args,
-        phase=phase,
+        phase=snapshot.phase,
         ranks=ranks,
         launcher=launcher,
-        launcher_clock=clock,
         blind=not any(_readable(v) for v in ranks),
-        healed_s=max(min(healed, default=0.0), usual.quiet_s(snapshot) or 0.0),
+        recovered_silence_s=max(min(recovered, default=0.0), usual.quiet_s(snapshot) or 0.0),
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
-        phase_source=source,
     )
 
 
@@ -122,6 +116,6 @@ def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:
     return replace(given, **{name: value for name, value in told.items() if value != getattr(default, name)})
 
 
-def _readable(view: RankView) -> bool:
+def _readable(rank: Rank) -> bool:
     """CPU time and memory are world-readable; with them alone a quiet rank can be told from a busy one."""
-    return view.process.cpu_s is not None
+    return rank.process.cpu_s is not None

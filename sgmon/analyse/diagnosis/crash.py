@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sgmon.analyse.diagnosis.cause_words import error_words
-from sgmon.analyse.diagnosis.context import Scene
-from sgmon.analyse.diagnosis.phase import during
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
+from sgmon.analyse.phase import during
 from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
 from sgmon.text import clean
 from sgmon.units import plural
@@ -38,20 +38,20 @@ _CONSEQUENCES = frozenset(
 )
 
 
-def shut_down(scene: Scene) -> Verdict | None:
+def shut_down(context: Context) -> Verdict | None:
     """Asked to end by SIGTERM after it was ready: neither a crash nor a hang."""
-    log = scene.snapshot.log
+    log = context.snapshot.log
     if log.sigterm_line is None or (log.error is not None and log.error.line < log.sigterm_line):
         return None
     fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
-    if scene.launcher is not None:
+    if context.launcher is not None:
         return Verdict(
             "unhealthy",
             "the server is shutting down: it was sent SIGTERM",
-            phase="serving" if scene.was_ready else scene.phase,
+            phase="serving" if context.was_ready else context.phase,
             confidence=0.95,
             rule="shutting-down",
-            evidence=(fact, Evidence("proc", f"the launcher (pid {scene.launcher.pid}) still lives")),
+            evidence=(fact, Evidence("proc", f"the launcher (pid {context.launcher.pid}) still lives")),
         )
     return Verdict(
         "waiting",
@@ -62,28 +62,28 @@ def shut_down(scene: Scene) -> Verdict | None:
     )
 
 
-def crashed(scene: Scene) -> Verdict | None:
+def crashed(context: Context) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
     dead = sorted(
-        (c for c in scene.snapshot.clocks if c.gone_t is not None),
+        (c for c in context.snapshot.clocks if c.gone_t is not None),
         key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == "launcher", c.pid),
     )
-    error = scene.snapshot.log.error
+    error = context.snapshot.log.error
     if error is not None and _ended_by_request(error):
-        return _ended(scene, _error_fact(error))
+        return _ended(context, _error_fact(error))
     if dead:
-        return _from_death(scene, dead, error)
-    if error is not None and _is_fatal(scene, error):
-        return _from_log(scene, error)
+        return _from_death(context, dead, error)
+    if error is not None and _is_fatal(context, error):
+        return _from_log(context, error)
     return None
 
 
-def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
+def _from_death(context: Context, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
     first = _first_dead(dead, error)
     launcher_died = any(c.role == "launcher" for c in dead)
-    if error is None and scene.was_ready and all(c.exit_code == 0 for c in dead):
-        return _ended(scene, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
-    if launcher_died and error is None and _ended_well(scene, dead):
+    if error is None and context.was_ready and all(c.exit_code == 0 for c in dead):
+        return _ended(context, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
+    if launcher_died and error is None and _ended_well(context, dead):
         return Verdict(
             "waiting",
             f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == 'launcher'))}",
@@ -92,7 +92,7 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
         )
     who = _who(first)
-    stage = "after it was ready" if scene.was_ready else during(scene.phase)
+    stage = "after it was ready" if context.was_ready else during(context.phase)
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
@@ -103,7 +103,7 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
         headline = f"{who} {how_it_ended(first)} {stage}"
         if error is not None:
             evidence.append(_error_fact(error))
-        elif scene.launcher is not None:
+        elif context.launcher is not None:
             headline += "; the launcher has not noticed yet"
     if first.oom_kills:
         evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
@@ -112,27 +112,27 @@ def _from_death(scene: Scene, dead: list[ActivityClock], error: LogError | None)
     elif _led(first):
         evidence.append(Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill"))
     elif first.exit_signal == 9:
-        evidence.append(_sigkill_fact(scene, first))
+        evidence.append(_sigkill_fact(context, first))
     others = [c for c in dead if c is not first]
     if others:
         evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(c) for c in others[:4])}"))
     launcher = next((c for c in others if c.role == "launcher" and c.exit_signal == 9), None)
     if launcher is not None:
-        evidence.append(_sigkill_fact(scene, launcher))
-    if launcher_died and scene.ranks:
-        left = ", ".join(f"{v.name} (pid {v.pid})" for v in scene.ranks[:4])
+        evidence.append(_sigkill_fact(context, launcher))
+    if launcher_died and context.ranks:
+        left = ", ".join(f"{v.label} (pid {v.pid})" for v in context.ranks[:4])
         evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
     rank = error.rank if error is not None and error.rank and error.kind not in _CONSEQUENCES else first.rank
     return Verdict(
         "crashed",
         headline,
-        phase=scene.phase,
-        since_t=first.gone_t or scene.t,
+        phase=context.phase,
+        since_t=first.gone_t or context.t,
         confidence=0.98 if error is not None or first.exit_signal or first.exit_code is not None else 0.9,
         rule="process-gone",
         odd_ranks=(rank,) if rank else (),
         evidence=tuple(evidence[:5]),
-        next=_log_steps(scene, error),
+        next=_log_steps(context, error),
     )
 
 
@@ -149,8 +149,8 @@ def _first_dead(dead: list[ActivityClock], error: LogError | None) -> ActivityCl
     return next((c for c in dead if named and c.rank == named), dead[0])
 
 
-def _ended(scene: Scene, fact: Evidence) -> Verdict:
-    alive = bool(scene.launcher or scene.ranks)
+def _ended(context: Context, fact: Evidence) -> Verdict:
+    alive = bool(context.launcher or context.ranks)
     return Verdict(
         "unhealthy" if alive else "waiting",
         "its ranks have ended with status 0: the server was shut down",
@@ -166,29 +166,29 @@ def _ended_by_request(error: LogError) -> bool:
     return error.kind == "rank_died" and error.text.rstrip().endswith("terminated with 0")
 
 
-def _from_log(scene: Scene, error: LogError) -> Verdict:
-    alive = [f"{v.name} (pid {v.pid})" for v in scene.ranks][:4]
+def _from_log(context: Context, error: LogError) -> Verdict:
+    alive = [f"{v.label} (pid {v.pid})" for v in context.ranks][:4]
     evidence = [_error_fact(error)]
     if alive:
         evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}"))
-    holder = port_holder(scene)
+    holder = port_holder(context)
     if error.kind == "port_in_use" and holder:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        f"{_error_words(error)} {during(scene.phase)}",
-        phase=scene.phase,
-        since_t=error.seen_t if error.seen_t is not None else scene.t,
+        f"{_error_words(error)} {during(context.phase)}",
+        phase=context.phase,
+        since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
         rule="log-error",
         odd_ranks=(error.rank,) if error.rank else (),
         evidence=tuple(evidence),
-        next=_log_steps(scene, error),
+        next=_log_steps(context, error),
     )
 
 
-def _is_fatal(scene: Scene, error: LogError) -> bool:
-    log = scene.snapshot.log
+def _is_fatal(context: Context, error: LogError) -> bool:
+    log = context.snapshot.log
     if error.kind == "port_in_use" or log.bind_error_line is not None:
         return True  # the ready line that may follow came from the stranger on our port
     later = [m for m in log.milestones if m.line > error.line]
@@ -196,7 +196,7 @@ def _is_fatal(scene: Scene, error: LogError) -> bool:
         return False  # it went on: a warning with an alarming face
     if error.kind in fatal_kinds():
         return True
-    return error.seen_t is not None and scene.t - error.seen_t >= _SETTLED_S
+    return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
 
 
 @lru_cache(maxsize=1)
@@ -234,18 +234,18 @@ def _who(clock: ActivityClock) -> str:
     return f"{name} (pid {clock.pid})"
 
 
-def _ended_well(scene: Scene, dead: list[ActivityClock]) -> bool:
+def _ended_well(context: Context, dead: list[ActivityClock]) -> bool:
     launcher = next(c for c in dead if c.role == "launcher")
     asked = launcher.exit_signal in (2, 15) or launcher.exit_code in (130, 143)  # Ctrl-C, SIGTERM
-    return launcher.exit_code == 0 or (scene.was_ready and asked)
+    return launcher.exit_code == 0 or (context.was_ready and asked)
 
 
-def _sigkill_fact(scene: Scene, first: ActivityClock) -> Evidence:
+def _sigkill_fact(context: Context, first: ActivityClock) -> Evidence:
     if first.role == "launcher":
         return Evidence(
             "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
         )
-    if scene.snapshot.procs.oom_kills is None:
+    if context.snapshot.procs.oom_kills is None:
         return Evidence("cgroup", "whether the OOM killer did it cannot be read here")
     return Evidence("cgroup", "the OOM killer's count did not move: somebody else sent SIGKILL")
 
@@ -259,8 +259,8 @@ def _error_words(error: LogError) -> str:
     return f"{who}{error_words(error.kind)}"
 
 
-def _log_steps(scene: Scene, error: LogError | None) -> tuple[NextStep, ...]:
-    path = scene.snapshot.log.path
+def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:
+    path = context.snapshot.log.path
     if not path:
         return ()
     if error is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sgmon.analyse import watched_dir
-from sgmon.analyse.diagnosis.context import Scene
-from sgmon.analyse.diagnosis.ranks import RankView
-from sgmon.model import Evidence, Missing, NextStep
+from sgmon.analyse.diagnosis.context import Context
+from sgmon.analyse.ranks.doing import doing, where
+from sgmon.model import Evidence, Missing, NextStep, Rank
 from sgmon.text import clean
 from sgmon.units import age, duration
 
@@ -22,79 +22,79 @@ _OUTPUT = {
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
 
 
-def log_fact(scene: Scene) -> Evidence:
+def log_fact(context: Context) -> Evidence:
     """The last line, and for how long the log has been silent."""
-    log = scene.snapshot.log
+    log = context.snapshot.log
     if log.last_line is None:
-        by_stack = "; the phase is the one that the stacks show" if scene.phase_source == "stack" else ""
+        by_stack = "; the phase is the one that the stacks show" if context.snapshot.phase_source == "stack" else ""
         return Evidence("log", ("the log is empty" if log.path else "no log can be read") + by_stack)
-    silent = scene.t - scene.log_life_t
+    silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
     said = f"silent for {age(silent)}"
-    dated = scene.snapshot.epoch + scene.t - log.last_line.t if log.last_line.t is not None else 0.0
+    dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
         said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"
     return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
 
 
-def quiet_fact(view: RankView) -> Evidence:
+def quiet_fact(context: Context, rank: Rank) -> Evidence:
     """Which signal of a rank moved last, and when."""
-    mark = view.strong_mark
-    if view.clock is None:
-        return Evidence("proc", f"{view.name}: no counters could be read", view.rank, view.pid)
-    if view.process.cpu_s is None:
+    mark = rank.last_mark
+    if rank.clock is None:
+        return Evidence("proc", f"{rank.label}: no counters could be read", rank.name, rank.pid)
+    if rank.process.cpu_s is None:
         return Evidence(
-            "proc", f"{view.name} (pid {view.pid}): state {view.process.state}, no counters", view.rank, view.pid
+            "proc", f"{rank.label} (pid {rank.pid}): state {rank.process.state}, no counters", rank.name, rank.pid
         )
-    last = f"last sign of life {age(view.t - mark.t)} ago ({mark.text})" if mark else "no sign of life yet"
-    if view.cpu_counts and view.cpu_mark and (mark is None or view.cpu_mark.t > mark.t):
-        last = f"last sign of life {age(view.t - view.cpu_mark.t)} ago ({view.cpu_mark.text})"
-    return Evidence("proc", f"{view.name} (pid {view.pid}): {view.where()}; {last}", view.rank, view.pid)
+    last = f"last sign of life {age(context.t - mark.t)} ago ({mark.text})" if mark else "no sign of life yet"
+    return Evidence("proc", f"{rank.label} (pid {rank.pid}): {where(rank)}; {last}", rank.name, rank.pid)
 
 
-def files_facts(scene: Scene) -> list[Evidence]:
+def files_facts(context: Context) -> list[Evidence]:
     """The watched folders, one fact each."""
-    seen = scene.snapshot.watch_dirs
-    now = scene.snapshot.epoch + scene.t
+    seen = context.snapshot.watch_dirs
+    now = context.snapshot.epoch + context.t
     return [
         Evidence("files", f"{clean(folder.path, 60)}: {watched_dir.words(folder, now)}", value=folder.size_bytes)
         for folder in (seen.dirs if seen is not None else ())[:2]
     ]
 
 
-def doing_fact(view: RankView) -> Evidence:
-    signal, words = view.action()
-    return Evidence(signal or "proc", f"{view.name} (pid {view.pid}) {words}", view.rank, view.pid)
+def doing_fact(context: Context, rank: Rank) -> Evidence:
+    signal, words = doing(rank, context.t)
+    return Evidence(signal or "proc", f"{rank.label} (pid {rank.pid}) {words}", rank.name, rank.pid)
 
 
-def wait_fact(view: RankView) -> Evidence:
+def wait_fact(context: Context, rank: Rank) -> Evidence:
     """What it waits in; its counters where that cannot be told."""
-    if not view.wait.text:
-        return quiet_fact(view)
-    return Evidence(view.wait.signal or "proc", f"{view.name} (pid {view.pid}) {view.wait.text}", view.rank, view.pid)
+    if not rank.wait.text:
+        return quiet_fact(context, rank)
+    return Evidence(
+        rank.wait.signal or "proc", f"{rank.label} (pid {rank.pid}) {rank.wait.text}", rank.name, rank.pid
+    )
 
 
-def dump_step(view: RankView) -> NextStep:
-    return NextStep(f"See where {view.name} stands", f"py-spy dump --nonblocking --pid {view.pid}")
+def dump_step(rank: Rank) -> NextStep:
+    return NextStep(f"See where {rank.label} stands", f"py-spy dump --nonblocking --pid {rank.pid}")
 
 
-def since(scene: Scene, t: float) -> str:
-    return duration(max(0.0, scene.t - t))
+def since(context: Context, t: float) -> str:
+    return duration(max(0.0, context.t - t))
 
 
-def missing_signals(scene: Scene) -> tuple[Missing, ...]:
+def missing_signals(context: Context) -> tuple[Missing, ...]:
     """Which rules could not be evaluated, and what would give them."""
     found: dict[str, Missing] = {}
-    snapshot = scene.snapshot
+    snapshot = context.snapshot
     for source in (
         snapshot.procs.missing,
-        *(v.process.missing for v in scene.ranks),
+        *(v.process.missing for v in context.ranks),
         snapshot.port.missing if snapshot.port is not None else (),
         *(d.missing for d in snapshot.stacks[-4:]),
     ):
         for item in source:
             found.setdefault(item.signal, item)
-    if snapshot.gpu.unavailable and scene.args.device != "cpu":
+    if snapshot.gpu.unavailable and context.args.device != "cpu":
         found.setdefault(
             "gpu",
             Missing(
@@ -103,7 +103,7 @@ def missing_signals(scene: Scene) -> tuple[Missing, ...]:
                 snapshot.gpu.remedy,
             ),
         )
-    if scene.blind and scene.ranks:
+    if context.blind and context.ranks:
         why = "neither CPU time nor bytes of any rank can be read: hung or slow cannot be told"
         found.setdefault("counters", Missing("counters", why, "run sgmon as the server's user, or as root"))
     server = snapshot.server

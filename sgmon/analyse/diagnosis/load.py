@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Bar, Evidence
 from sgmon.units import duration, percent, plural, rate, size
 
@@ -30,26 +30,26 @@ class Load:
     fstype: str = ""
 
 
-def load_of(scene: Scene) -> Load | None:
+def load_of(context: Context) -> Load | None:
     """None outside of the weight load."""
-    if scene.phase not in ("weights", "draft_weights"):
+    if context.phase not in ("weights", "draft_weights"):
         return None
-    clocks = [v.clock for v in scene.ranks if v.clock is not None]
-    total = scene.snapshot.procs.model_bytes
+    clocks = [v.clock for v in context.ranks if v.clock is not None]
+    total = context.snapshot.procs.model_bytes
     done = _whole([c.load_read_bytes for c in clocks], [c.load_bytes for c in clocks])
     speed = _whole([c.disk_rate for c in clocks], [c.read_rate for c in clocks])
     if done is not None and total:
         done = min(done, total)
     share, by = None, ""
-    bar = next((b for b in scene.snapshot.log.bars if b.name.endswith("weights_progress") and b.total), None)
+    bar = next((b for b in context.snapshot.log.bars if b.name.endswith("weights_progress") and b.total), None)
     if bar is not None:
         share, by = bar.done / bar.total, "bar"
     elif done is not None and total:
         share, by = done / total, "bytes"
-    eta = None if bar is None else _eta_of_bar(scene, bar)
+    eta = None if bar is None else _eta_of_bar(context, bar)
     if eta is None and done is not None and total and speed and speed > 1e5:
         eta = (total - done) / speed
-    shards = [v.process.shards for v in scene.ranks if v.process.shards is not None]
+    shards = [v.process.shards for v in context.ranks if v.process.shards is not None]
     mapped = tuple(sorted({n for s in shards for n in s.names}))
     first = shards[0] if shards else None
     return Load(
@@ -72,13 +72,13 @@ def _whole(parts: Sequence[float | None], each: Sequence[float | None]) -> float
     return max((*summed, *(one for one in each if one is not None)), default=None)
 
 
-def _eta_of_bar(scene: Scene, bar: Bar) -> float | None:
+def _eta_of_bar(context: Context, bar: Bar) -> float | None:
     """From the bar's own clock, which also ran before the watch; too early to say below 5 %."""
     share, shown = bar.done / bar.total, _ELAPSED.search(bar.text)
     if share < 0.05 or bar.moved_t is None or shown is None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in shown.groups())
-    elapsed = hours * 3600 + minutes * 60 + seconds + (scene.t - bar.moved_t)
+    elapsed = hours * 3600 + minutes * 60 + seconds + (context.t - bar.moved_t)
     return (1 - share) * elapsed / share
 
 

@@ -4,82 +4,87 @@ from __future__ import annotations
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.diagnosis.clocks import kill_clocks
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.load import load_fact, load_of
-from sgmon.analyse.diagnosis.phase import words
-from sgmon.analyse.diagnosis.ranks import FRESH_S, RankView
 from sgmon.analyse.diagnosis.ready import foreign_holder
 from sgmon.analyse.diagnosis.slowness import slowness
-from sgmon.model import Bar, Evidence, NextStep, Verdict
+from sgmon.analyse.phase import words
+from sgmon.analyse.ranks.doing import doing
+from sgmon.model import Bar, Evidence, NextStep, Rank, Verdict
+from sgmon.model.rank import FRESH_S
 from sgmon.units import duration, percent, rate
 
 #: a bar that has not moved for this long is no headline
 BAR_S = 60.0
 
 
-def moving(scene: Scene) -> Verdict:
+def moving(context: Context) -> Verdict:
     """What the ranks do now. Called only when there was a sign of life in time."""
-    movers = [v for v in scene.ranks if v.moves]
-    slow = slowness(scene, movers)
-    headline = _headline(scene, movers) if movers or not slow else words(scene.phase)
+    movers = [v for v in context.ranks if v.active(context.t)]
+    slow = slowness(context, movers)
+    headline = _headline(context, movers) if movers or not slow else words(context.phase)
     return Verdict(
         "slow" if slow else "progressing",
         f"{headline}: {slow}" if slow else headline,
-        phase=scene.phase,
-        confidence=_confidence(movers),
+        phase=context.phase,
+        confidence=_confidence(context, movers),
         rule="slow" if slow else "moving",
-        evidence=_evidence(scene, movers),
+        evidence=_evidence(context, movers),
         next=_steps(slow),
     )
 
 
-def cpu_alone(scene: Scene) -> float | None:
+def cpu_alone(context: Context) -> float | None:
     """Seconds that CPU time has been the only sign of life, when that is too long to believe; else None."""
-    alone = scene.t - scene.strong_life_t
-    mixed = any(v.moves and _may_spin(v) for v in scene.ranks) and not all(v.moves for v in scene.ranks)
-    works = any(v.stack is not None and (v.stack.kind == "work" or v.stack.moving) for v in scene.ranks)
-    return alone if alone >= silence_limits.cpu_alone_s(scene.phase, mixed=mixed) and not works else None
+    alone = context.t - context.non_cpu_activity_t
+    mixed = any(v.active(context.t) and _may_spin(v) for v in context.ranks) and not all(
+        v.active(context.t) for v in context.ranks
+    )
+    works = any(v.stack is not None and (v.stack.works or v.stack.moving) for v in context.ranks)
+    return alone if alone >= silence_limits.cpu_alone_s(context.phase, mixed=mixed) and not works else None
 
 
-def _may_spin(view: RankView) -> bool:
+def _may_spin(rank: Rank) -> bool:
     """Its GPU's utilisation is not known: nothing tells work from spinning."""
-    return view.clock is None or view.clock.gpu_util_min is None
+    return rank.clock is None or rank.clock.gpu_util_min is None
 
 
-def _headline(scene: Scene, movers: list[RankView]) -> str:
-    stage = words(scene.phase)
-    rest = [v for v in scene.ranks if v not in movers]
+def _headline(context: Context, movers: list[Rank]) -> str:
+    stage = words(context.phase)
+    rest = [v for v in context.ranks if v not in movers]
     tail = f"; {phrase(rest, 'waits')} for it" if movers and rest else ""
-    compiling = [v for v in movers if "compiles" in v.doing()]
+    compiling = [v for v in movers if doing(v, context.t)[0] == "compiler"]
     if compiling:
-        others = [v for v in scene.ranks if v not in compiling]
-        tail = f"; {phrase(others, 'waits')} for it" if others and not any(v.moves for v in others) else ""
+        others = [v for v in context.ranks if v not in compiling]
+        tail = (
+            f"; {phrase(others, 'waits')} for it" if others and not any(v.active(context.t) for v in others) else ""
+        )
         return f"{stage}: {phrase(compiling, 'compiles')} kernels{tail}"
-    loading = _load_words(scene)
+    loading = _load_words(context)
     if loading:
         return f"{stage}: {loading}"
-    bar = _bar(scene)
+    bar = _bar(context)
     if bar is not None:
         return f"{stage}: {bar.done} of {bar.total}"
     importing = [v for v in movers if v.importing]
-    if importing and scene.phase in ("launch", "spawn", "dist_init"):
+    if importing and context.phase in ("launch", "spawn", "dist_init"):
         return phrase(importing, "imports its modules")
-    if scene.phase == "launch" and movers:
+    if context.phase == "launch" and movers:
         return "the launcher imports its modules and reads its arguments"
-    if not movers and scene.t - scene.files_t <= FRESH_S:
+    if not movers and context.t - context.files_t <= FRESH_S:
         return f"{stage}: a watched folder grows"
-    if not movers and scene.t - scene.helpers_t <= FRESH_S:
+    if not movers and context.t - context.helpers_t <= FRESH_S:
         return f"{stage}: the launcher and its helpers work"
     if not movers:
-        return f"{stage}: quiet for {since(scene, scene.life_t)}, which is usual here"
-    return f"{stage}: {phrase(movers, movers[0].doing())}{tail}"
+        return f"{stage}: quiet for {since(context, context.activity_t)}, which is usual here"
+    return f"{stage}: {phrase(movers, doing(movers[0], context.t)[1])}{tail}"
 
 
-def _load_words(scene: Scene) -> str:
+def _load_words(context: Context) -> str:
     """ "27%, 507 MiB/s, 22s to go"; "" outside of the weight load or when nothing was counted."""
-    load = load_of(scene)
+    load = load_of(context)
     if load is None:
         return ""
     parts = [percent(load.share * 100)] if load.share is not None else []
@@ -88,41 +93,41 @@ def _load_words(scene: Scene) -> str:
     return ", ".join(parts)
 
 
-def _bar(scene: Scene) -> Bar | None:
+def _bar(context: Context) -> Bar | None:
     """The unfinished bar of this phase, if it moved lately."""
-    stem = {"weights": "weights", "graphs": "graph"}.get(silence_limits.base(scene.phase), "jit")
-    for bar in reversed(scene.snapshot.log.bars):
+    stem = {"weights": "weights", "graphs": "graph"}.get(silence_limits.base(context.phase), "jit")
+    for bar in reversed(context.snapshot.log.bars):
         fits = stem in bar.name or "jit" in bar.name
-        if fits and not bar.finished and bar.total and bar.moved_t is not None and scene.t - bar.moved_t < BAR_S:
+        if fits and not bar.finished and bar.total and bar.moved_t is not None and context.t - bar.moved_t < BAR_S:
             return bar
     return None
 
 
-def _evidence(scene: Scene, movers: list[RankView]) -> tuple[Evidence, ...]:
+def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
-    port = foreign_holder(scene)
+    port = foreign_holder(context)
     if port is not None:
         found.append(port)
-    load = load_of(scene)
+    load = load_of(context)
     if load is not None and (load.done_bytes or load.share is not None):
         found.append(load_fact(load))
-    found += files_facts(scene)
-    found += [doing_fact(v) for v in movers[:2]]
-    waiters = [v for v in scene.ranks if not v.moves]
+    found += files_facts(context)
+    found += [doing_fact(context, v) for v in movers[:2]]
+    waiters = [v for v in context.ranks if not v.active(context.t)]
     if waiters:
-        found.append(wait_fact(waiters[0]) if waiters[0].wait.text else quiet_fact(waiters[0]))
-    past = usual.words(scene.snapshot)
+        found.append(wait_fact(context, waiters[0]) if waiters[0].wait.text else quiet_fact(context, waiters[0]))
+    past = usual.words(context.snapshot)
     if past:
         found.append(Evidence("history", past))
-    for clock in kill_clocks(scene)[:1]:
+    for clock in kill_clocks(context)[:1]:
         if clock.left_s < clock.limit_s / 2:
             found.append(Evidence("clock", clock.text(), value=round(clock.left_s, 1)))
-    found.append(log_fact(scene))
+    found.append(log_fact(context))
     return tuple(found[:5])
 
 
-def _confidence(movers: list[RankView]) -> float:
-    if any(v.strong_quiet_s <= FRESH_S for v in movers):
+def _confidence(context: Context, movers: list[Rank]) -> float:
+    if any(context.t - v.non_cpu_t <= FRESH_S for v in movers):
         return 0.95
     return 0.6 if movers else 0.7
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import since
 from sgmon.model import Evidence, NextStep, PortReading, Verdict
 
@@ -14,27 +14,27 @@ OPEN_S = 15.0
 SETTLED_S = 3.0
 
 
-def ready(scene: Scene) -> Verdict | None:
+def ready(context: Context) -> Verdict | None:
     """ready, unhealthy, or None: still starting."""
-    port = scene.snapshot.port
-    if scene.args.node_rank > 0:
-        return _other_node(scene)
+    port = context.snapshot.port
+    if context.args.node_rank > 0:
+        return _other_node(context)
     ours = port_is_ours(port)
     ok = port is not None and port.answer == "http" and port.status == 200
-    if scene.was_ready:
+    if context.was_ready:
         if ok and ours is not False:
-            return _verdict_ready(scene, ours)
-        return _unhealthy(scene, ours)
-    if ok and ours and not _early_health(scene.version) and _log_is_partial(scene):
-        return _verdict_ready(scene, ours)
+            return _verdict_ready(context, ours)
+        return _unhealthy(context, ours)
+    if ok and ours and not _early_health(context.version) and _log_is_partial(context):
+        return _verdict_ready(context, ours)
     return None
 
 
-def _log_is_partial(scene: Scene) -> bool:
+def _log_is_partial(context: Context) -> bool:
     """There is no log, or its beginning was not read (rotated, or skipped): the ready line may be in that part.
     Since 0.4.10 /health is 200 only after the warm-up; let it hold for a moment."""
-    begun = {"args", "launch", "dist_init_begin", "load_begin"} & {m.name for m in scene.snapshot.log.milestones}
-    return not begun and scene.t - (scene.snapshot.port_changed_t or 0.0) >= SETTLED_S
+    begun = {"args", "launch", "dist_init_begin", "load_begin"} & {m.name for m in context.snapshot.log.milestones}
+    return not begun and context.t - (context.snapshot.port_changed_t or 0.0) >= SETTLED_S
 
 
 def port_is_ours(port: PortReading | None) -> bool | None:
@@ -46,62 +46,64 @@ def port_is_ours(port: PortReading | None) -> bool | None:
     return False if all(x.ours is False for x in port.listeners) else None
 
 
-def foreign_holder(scene: Scene) -> Evidence | None:
+def foreign_holder(context: Context) -> Evidence | None:
     """Said from the first second: a port in use is found by SGLang only after the whole load."""
-    words = port_holder(scene)
-    port = scene.snapshot.port
+    words = port_holder(context)
+    port = context.snapshot.port
     if not words or port is None:
         return None
     return Evidence("port", f"{words}: this start will fail at its end", pid=port.listeners[0].pid)
 
 
-def port_holder(scene: Scene) -> str:
+def port_holder(context: Context) -> str:
     """ "port 30000 is held by pid 4242 (python3 -m http.server)"; "" when it is free, our own or not known."""
-    port = scene.snapshot.port
-    if port is None or port_is_ours(port) is not False or scene.args.node_rank > 0:
+    port = context.snapshot.port
+    if port is None or port_is_ours(port) is not False or context.args.node_rank > 0:
         return ""
     holder = port.listeners[0]
     who = f"pid {holder.pid}" if holder.pid is not None else "another process"
     return f"port {port.port} is held by {who}" + (f" ({holder.name})" if holder.name else "")
 
 
-def _verdict_ready(scene: Scene, ours: bool | None) -> Verdict:
-    port = scene.snapshot.port
+def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
+    port = context.snapshot.port
     assert port is not None
     evidence = []
-    if scene.snapshot.log.ready_line is not None:
-        evidence.append(Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"))
+    if context.snapshot.log.ready_line is not None:
+        evidence.append(Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"))
     took = f" in {port.latency_s:.1f} s" if port.latency_s is not None else ""
     evidence.append(Evidence("port", f"{port.path} on {port.host}:{port.port} says 200{took}"))
     if ours:
         evidence.append(Evidence("port", "the listening socket is the server's own"))
     else:
         evidence.append(Evidence("port", "whose socket it is could not be read"))
-    if scene.snapshot.log.ready_line is None:
+    if context.snapshot.log.ready_line is None:
         evidence.append(Evidence("log", "the ready line was not seen: no log, or its beginning was not read"))
     return Verdict(
         "ready",
         f"the server is ready on {port.host}:{port.port}",
         phase="serving",
-        confidence=0.98 if ours and scene.was_ready else 0.8,
+        confidence=0.98 if ours and context.was_ready else 0.8,
         rule="ready",
         evidence=tuple(evidence),
     )
 
 
-def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
-    port = scene.snapshot.port
-    line = Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}")
-    seen = next((m.seen_t for m in scene.snapshot.log.milestones if m.name == "ready"), None)
-    waited = scene.t - seen if seen is not None else 0.0
-    before = scene.snapshot.verdict.rule
+def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
+    port = context.snapshot.port
+    line = Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}")
+    seen = next((m.seen_t for m in context.snapshot.log.milestones if m.name == "ready"), None)
+    waited = context.t - seen if seen is not None else 0.0
+    before = context.snapshot.verdict.rule
     headline, fact, rule = "", Evidence("port", ""), ""
     if port is None:
-        return _soon(scene, "the ready line is printed; the port was not asked yet")
+        return _soon(context, "the ready line is printed; the port was not asked yet")
     if port.answer == "skipped" and ours is not False:  # a stranger on the port is never asked
-        return scene.snapshot.verdict if scene.snapshot.verdict.state == "ready" else _not_asked(scene, port, ours)
-    changed = scene.snapshot.port_changed_t or 0.0
-    lasted = scene.t - changed
+        return (
+            context.snapshot.verdict if context.snapshot.verdict.state == "ready" else _not_asked(context, port, ours)
+        )
+    changed = context.snapshot.port_changed_t or 0.0
+    lasted = context.t - changed
     if ours is False and port.listeners:
         holder = port.listeners[0]
         headline = f"the ready line is false: port {port.port} belongs to pid {holder.pid}, not to this server"
@@ -110,17 +112,19 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         )
         rule = "ready-foreign-port"
     elif port.answer == "http" and port.status == 503:
-        if waited < OPEN_S and scene.snapshot.verdict.state not in ("ready", "unhealthy"):
+        if waited < OPEN_S and context.snapshot.verdict.state not in ("ready", "unhealthy"):
             # The answer may be older than the ready line, whatever the state was: stopped, slow, progressing.
-            return _soon(scene, "the ready line is printed; waiting for the first /health 200")
+            return _soon(context, "the ready line is printed; waiting for the first /health 200")
         headline = "/health says 503 although the ready line is printed"
-        if _skip_bug(scene):
+        if _skip_bug(context):
             headline += ": 0.4.10.post2 never leaves 503 with --skip-server-warmup"
-        fact = Evidence("port", f"{port.path} says 503 for {since(scene, changed)}")
+        fact = Evidence("port", f"{port.path} says 503 for {since(context, changed)}")
         rule = "ready-503"
     elif port.answer in ("mute", "timeout") and lasted >= HEALTH_TIMEOUT_S:
         headline = "/health does not answer"
-        fact = Evidence("port", f"{port.host}:{port.port} accepts, and has not answered for {since(scene, changed)}")
+        fact = Evidence(
+            "port", f"{port.host}:{port.port} accepts, and has not answered for {since(context, changed)}"
+        )
         rule = "ready-mute"
     elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
         headline = f"the ready line is printed, but nothing listens on {port.host}:{port.port}"
@@ -130,10 +134,10 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
         headline = f"/health says {port.status} although the ready line is printed"
         fact = Evidence("port", f"{port.path} says {port.status}")
         rule = "ready-status"
-    elif before == "ready" and scene.snapshot.verdict.state == "ready":
-        return scene.snapshot.verdict
+    elif before == "ready" and context.snapshot.verdict.state == "ready":
+        return context.snapshot.verdict
     else:
-        return _soon(scene, "the ready line is printed; waiting for the first /health 200")
+        return _soon(context, "the ready line is printed; waiting for the first /health 200")
     url = f"curl -sS -m 25 -i http://{port.host}:{port.port}{port.path}"
     return Verdict(
         "unhealthy",
@@ -147,7 +151,7 @@ def _unhealthy(scene: Scene, ours: bool | None) -> Verdict | None:
     )
 
 
-def _not_asked(scene: Scene, port: PortReading, ours: bool | None) -> Verdict:
+def _not_asked(context: Context, port: PortReading, ours: bool | None) -> Verdict:
     """``--no-http``, or a name or namespace that is out of reach: two of the three signs of ready are not enough."""
     whose = "the server's own" if ours else "of an owner that cannot be seen"
     url = f"curl -sS -m 25 -i http://{port.host}:{port.port}{port.path}"
@@ -158,14 +162,14 @@ def _not_asked(scene: Scene, port: PortReading, ours: bool | None) -> Verdict:
         confidence=0.9,
         rule="ready-not-asked",
         evidence=(
-            Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"),
+            Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"),
             Evidence("port", f"not asked: {port.note or 'no reason is known'}"),
         ),
         next=(NextStep("Ask it yourself; it may take 20 s", url),),
     )
 
 
-def _soon(scene: Scene, headline: str) -> Verdict:
+def _soon(context: Context, headline: str) -> Verdict:
     return Verdict(
         "progressing",
         headline,
@@ -173,8 +177,8 @@ def _soon(scene: Scene, headline: str) -> Verdict:
         confidence=0.8,
         rule="ready-soon",
         evidence=(
-            Evidence("log", f"the ready line is line {scene.snapshot.log.ready_line}"),
-            Evidence("port", _answer(scene.snapshot.port)),
+            Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"),
+            Evidence("port", _answer(context.snapshot.port)),
         ),
     )
 
@@ -185,20 +189,20 @@ def _answer(port: PortReading | None) -> str:
     return f"{port.host}:{port.port} answers {port.status or port.answer}"
 
 
-def _other_node(scene: Scene) -> Verdict | None:
+def _other_node(context: Context) -> Verdict | None:
     """A node of rank above 0 prints no ready line: its dummy health server says that its ranks are."""
-    log = scene.snapshot.log
+    log = context.snapshot.log
     if log.dummy_health_line is None:
         return None
     return Verdict(
         "ready",
-        f"node {scene.args.node_rank}: its ranks are ready; whether the server is, only node 0 can tell",
+        f"node {context.args.node_rank}: its ranks are ready; whether the server is, only node 0 can tell",
         phase="serving",
         confidence=0.85,
         rule="ready-node",
         evidence=(
             Evidence("log", f"the dummy health server started in line {log.dummy_health_line}"),
-            Evidence("port", f"{_answer(scene.snapshot.port)}; a dummy server says 200 always"),
+            Evidence("port", f"{_answer(context.snapshot.port)}; a dummy server says 200 always"),
         ),
     )
 
@@ -208,5 +212,5 @@ def _early_health(version: str) -> bool:
     return version.startswith(("0.1", "0.2", "0.3", "0.4.")) and not version.startswith(("0.4.10", "0.4.9"))
 
 
-def _skip_bug(scene: Scene) -> bool:
-    return scene.version == "0.4.10.post2" and scene.args.skip_server_warmup
+def _skip_bug(context: Context) -> bool:
+    return context.version == "0.4.10.post2" and context.args.skip_server_warmup

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 SUSPECT_S = 15.0
 STALLED_S = 30.0
-#: a silence that ended by itself raises the limits, up to here: a fault that was healed must not blind
-HEALED_CAP_S = 45.0
+#: a silence that ended by itself raises the limits, up to here: a fault that ended must not blind
+RECOVERED_CAP_S = 45.0
 
 #: seconds without any sign of life seen in healthy starts (0.5.17 on H200, 0.5.23 on CPU), rounded up
 USUAL_QUIET_S = {
@@ -75,10 +75,10 @@ def base(phase: str) -> str:
     return phase.removeprefix("draft_") or "launch"
 
 
-def limits(phase: str, *, blind: bool, healed_s: float = 0.0, certain: bool = False) -> Limits:
+def limits(phase: str, *, blind: bool, recovered_silence_s: float = 0.0, certain: bool = False) -> Limits:
     """Limits of a phase.
 
-    blind: no counters could be read, so the log's own silence counts. healed_s: the longest silence
+    blind: no counters could be read, so the log's own silence counts. recovered_silence_s: the longest silence
     of this start that ended by itself. certain: there is positive evidence of a hang (a rank that the
     others wait for does nothing), so the usual quiet does not excuse.
     """
@@ -88,7 +88,7 @@ def limits(phase: str, *, blind: bool, healed_s: float = 0.0, certain: bool = Fa
     if certain:
         return Limits(SUSPECT_S, STALLED_S)
     usual = USUAL_QUIET_S.get(base(phase), 8.0)
-    suspect = max(SUSPECT_S, 2 * usual, 1.5 * min(healed_s, HEALED_CAP_S))
+    suspect = max(SUSPECT_S, 2 * usual, 1.5 * min(recovered_silence_s, RECOVERED_CAP_S))
     return Limits(suspect, max(STALLED_S, suspect + SUSPECT_S))
 
 

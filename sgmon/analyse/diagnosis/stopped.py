@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.diagnosis.context import Scene
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact
-from sgmon.analyse.diagnosis.phase import during
+from sgmon.analyse.phase import during
 from sgmon.model import Evidence, NextStep, Process, Verdict
 from sgmon.units import plural, rank_list
 
@@ -13,19 +13,19 @@ TRACED_S = 5.0
 _ROLES = frozenset({"launcher", "scheduler", "importing", "detokenizer", "dp_controller", "tokenizer"})
 
 
-def stopped(scene: Scene) -> Verdict | None:
+def stopped(context: Context) -> Verdict | None:
     """The stopped processes, what stopped them, and who waits for them."""
-    alive = [p for p in scene.snapshot.procs.processes if p.role in _ROLES and not p.gone]
-    halted = [p for p in alive if p.state == "T" or p.frozen or p.wchan == "__refrigerator" or _traced(scene, p)]
+    alive = [p for p in context.snapshot.procs.processes if p.role in _ROLES and not p.gone]
+    halted = [p for p in alive if p.state == "T" or p.frozen or p.wchan == "__refrigerator" or _traced(context, p)]
     if not halted:
         return None
     everyone = len(halted) == len(alive) and len(alive) > 1
     names = _names(halted)
-    frozen = scene.snapshot.procs.cgroup_frozen or any(p.frozen or p.wchan == "__refrigerator" for p in halted)
+    frozen = context.snapshot.procs.cgroup_frozen or any(p.frozen or p.wchan == "__refrigerator" for p in halted)
     traced = [p for p in halted if p.state == "t"]
-    others = [v for v in scene.ranks if v.pid not in {p.pid for p in halted}]
-    waiting = [v for v in others if not v.moves]
-    own = next((v.phase for v in scene.ranks if v.pid == halted[0].pid), scene.phase)
+    others = [v for v in context.ranks if v.pid not in {p.pid for p in halted}]
+    waiting = [v for v in others if not v.active(context.t)]
+    own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
     stage = during(own)
     if frozen:
         headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
@@ -39,12 +39,12 @@ def stopped(scene: Scene) -> Verdict | None:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
     evidence = [_fact(p) for p in halted[:3]]
-    evidence += [doing_fact(v) for v in others[:2]]
+    evidence += [doing_fact(context, v) for v in others[:2]]
     return Verdict(
         "stopped",
         headline,
         phase=own,
-        since_t=min(_since(scene, p) for p in halted),
+        since_t=min(_since(context, p) for p in halted),
         confidence=1.0 if not traced else 0.9,
         rule="frozen" if frozen else "traced" if traced else "stopped",
         odd_ranks=() if everyone else tuple(p.rank or p.role for p in halted),
@@ -53,21 +53,21 @@ def stopped(scene: Scene) -> Verdict | None:
     )
 
 
-def _traced(scene: Scene, process: Process) -> bool:
+def _traced(context: Context, process: Process) -> bool:
     """In state t for long, and not by our own dump."""
     if process.state != "t":
         return False
-    request = scene.snapshot.stacks_request
+    request = context.snapshot.stacks_request
     ours = request is not None and not request.done
-    ours = ours or any(p.name == "stacks" and p.in_flight_since_t is not None for p in scene.snapshot.probes)
-    return not ours and scene.t - _since(scene, process) >= TRACED_S
+    ours = ours or any(p.name == "stacks" and p.in_flight_since_t is not None for p in context.snapshot.probes)
+    return not ours and context.t - _since(context, process) >= TRACED_S
 
 
-def _since(scene: Scene, process: Process) -> float:
-    for clock in scene.snapshot.clocks:
+def _since(context: Context, process: Process) -> float:
+    for clock in context.snapshot.clocks:
         if clock.pid == process.pid and clock.state_since_t is not None:
             return clock.state_since_t
-    return scene.t
+    return context.t
 
 
 def _names(halted: list[Process]) -> str:

@@ -8,30 +8,30 @@ from dataclasses import replace
 from sgmon.analyse.diagnosis.absent import absent
 from sgmon.analyse.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
 from sgmon.analyse.diagnosis.causes import with_cause
-from sgmon.analyse.diagnosis.context import Scene, scene_of
+from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, shut_down
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
-from sgmon.analyse.diagnosis.phase import words
 from sgmon.analyse.diagnosis.progress import cpu_alone, moving
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, still, storage
 from sgmon.analyse.diagnosis.stopped import stopped
+from sgmon.analyse.phase import words
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict
 from sgmon.units import duration
 
-Rule = Callable[[Scene], Verdict | None]
+Rule = Callable[[Context], Verdict | None]
 
 
-def still_spinning(scene: Scene) -> Verdict | None:
+def still_spinning(context: Context) -> Verdict | None:
     """It was found to spin, nothing but CPU time has moved since, and the GPU was not seen often enough of late
     to say so again (readings were missed): then it still spins."""
-    old = scene.snapshot.verdict
+    old = context.snapshot.verdict
     if old.state not in ("suspect", "stalled") or not any(e.signal == "gpu" for e in old.evidence):
         return None
-    unseen = any(v.clock is None or v.clock.gpu_util_min is None for v in scene.ranks)
-    return old if unseen and scene.strong_life_t <= old.since_t + 1.0 else None
+    unseen = any(v.clock is None or v.clock.gpu_util_min is None for v in context.ranks)
+    return old if unseen and context.non_cpu_activity_t <= old.since_t + 1.0 else None
 
 
 #: the order is the procedure: what is certain first, what needs time last
@@ -62,26 +62,26 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     """The verdict of this moment; ``snapshot.verdict`` is the previous one."""
     if snapshot.server is None:
         return _settle(snapshot, _no_server(snapshot))
-    scene = scene_of(snapshot)
-    found = with_cause(snapshot, _judge(scene))
+    context = context_of(snapshot)
+    found = with_cause(snapshot, _judge(context))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *holders))
-    return _settle(snapshot, replace(found, missing=missing_signals(scene)))
+    return _settle(snapshot, replace(found, missing=missing_signals(context)))
 
 
-def _judge(scene: Scene) -> Verdict:
+def _judge(context: Context) -> Verdict:
     for rule in RULES:
-        verdict = rule(scene)
+        verdict = rule(context)
         if verdict is not None:
             return verdict
-    if not scene.ranks:
-        return _unseen(scene)
-    if _first_look(scene):
-        return _unjudged(scene)
-    if _unmoved(scene):
-        return _came_late(scene)
-    alone = cpu_alone(scene)
-    return moving(scene) if alone is None else busy_for_nothing(scene, alone)
+    if not context.ranks:
+        return _unseen(context)
+    if _first_look(context):
+        return _unjudged(context)
+    if _unmoved(context):
+        return _came_late(context)
+    alone = cpu_alone(context)
+    return moving(context) if alone is None else busy_for_nothing(context, alone)
 
 
 def _no_server(snapshot: Snapshot) -> Verdict:
@@ -116,68 +116,70 @@ def _no_server(snapshot: Snapshot) -> Verdict:
     )
 
 
-def _first_look(scene: Scene) -> bool:
+def _first_look(context: Context) -> bool:
     """No counter has been seen twice yet: nothing can be said about movement."""
-    if scene.t - (scene.snapshot.server_seen_t or 0.0) > 5.0:
+    if context.t - (context.snapshot.server_seen_t or 0.0) > 5.0:
         return False
-    clocks = [v.clock for v in scene.ranks if v.clock is not None]
-    return all(c.demand_percent is None and c.first_t is not None and scene.t - c.first_t < 3.0 for c in clocks)
+    clocks = [v.clock for v in context.ranks if v.clock is not None]
+    return all(c.demand_percent is None and c.first_t is not None and context.t - c.first_t < 3.0 for c in clocks)
 
 
-def _silent_before(scene: Scene) -> bool:
+def _silent_before(context: Context) -> bool:
     """The log had been silent for long when the watch began."""
-    began_t = scene.snapshot.server_seen_t or 0.0
-    log = scene.snapshot.log
-    return log.last_activity_t is not None and began_t - log.last_activity_t >= scene.limits().suspect_s
+    began_t = context.snapshot.server_seen_t or 0.0
+    log = context.snapshot.log
+    return log.last_activity_t is not None and began_t - log.last_activity_t >= context.limits().suspect_s
 
 
-def _unmoved(scene: Scene) -> bool:
+def _unmoved(context: Context) -> bool:
     """Nothing has moved since sgmon came, into a start that was silent already: no ground to call it alive.
     When that lasts, the rules of the still take over."""
-    began_t = scene.snapshot.server_seen_t or 0.0
-    moved = scene.helpers_t > began_t or any(
+    began_t = context.snapshot.server_seen_t or 0.0
+    moved = context.helpers_t > began_t or any(
         mark.t > v.clock.first_t
-        for v in scene.ranks
+        for v in context.ranks
         if v.clock and v.clock.first_t is not None
         for mark in v.clock.marks
     )
-    return not moved and _silent_before(scene)
+    return not moved and _silent_before(context)
 
 
-def _came_late(scene: Scene) -> Verdict:
-    looked = duration(scene.t - (scene.snapshot.server_seen_t or 0.0))
+def _came_late(context: Context) -> Verdict:
+    looked = duration(context.t - (context.snapshot.server_seen_t or 0.0))
     return Verdict(
         "unknown",
-        f"{words(scene.phase)}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
-        phase=scene.phase,
+        f"{words(context.phase)}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
+        phase=context.phase,
         confidence=0.9,
         rule="came-late",
-        evidence=(log_fact(scene), *(quiet_fact(v) for v in scene.ranks[:2])),
+        evidence=(log_fact(context), *(quiet_fact(context, v) for v in context.ranks[:2])),
         next=(NextStep("Look for longer than a start may be quiet", "sgmon status --seconds 40"),),
     )
 
 
-def _unjudged(scene: Scene) -> Verdict:
+def _unjudged(context: Context) -> Verdict:
     return Verdict(
-        "unknown" if _silent_before(scene) else "progressing",
-        f"{words(scene.phase)}: first look, not known yet whether anything moves",
-        phase=scene.phase,
+        "unknown" if _silent_before(context) else "progressing",
+        f"{words(context.phase)}: first look, not known yet whether anything moves",
+        phase=context.phase,
         confidence=0.4,
         rule="first-look",
-        evidence=(*(quiet_fact(v) for v in scene.ranks[:2]), log_fact(scene)),
+        evidence=(*(quiet_fact(context, v) for v in context.ranks[:2]), log_fact(context)),
     )
 
 
-def _unseen(scene: Scene) -> Verdict:
+def _unseen(context: Context) -> Verdict:
     """A server is named, but none of its processes was read: the first second, or no permission."""
-    snapshot = scene.snapshot
-    age = scene.t - (snapshot.server_seen_t or 0.0)
-    if age < 10.0 or scene.t - scene.log_life_t < 30.0:
-        return Verdict("progressing", "the server is starting", phase=scene.phase, confidence=0.4, rule="first-look")
+    snapshot = context.snapshot
+    age = context.t - (snapshot.server_seen_t or 0.0)
+    if age < 10.0 or context.t - context.log_activity_t < 30.0:
+        return Verdict(
+            "progressing", "the server is starting", phase=context.phase, confidence=0.4, rule="first-look"
+        )
     return Verdict(
         "unknown",
         "none of the server's processes can be read: neither hung nor slow can be said",
-        phase=scene.phase,
+        phase=context.phase,
         confidence=0.9,
         rule="blind",
         evidence=(Evidence("proc", "no process of the server's tree is visible"),),

@@ -6,7 +6,7 @@ What NVML says comes first: pid -> process -> rank. Where it hides pids (contain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sgmon.model import Gpu, GpuProcess, Process, ServerArgs
@@ -35,6 +35,17 @@ def assign(
             if index is not None:
                 inferred.setdefault(index, []).append(process.rank)
     return tuple(_with_inferred(gpu, inferred.get(gpu.index, [])) for gpu in named)
+
+
+def gpu_of(process: Process, gpus: Iterable[Gpu]) -> Gpu | None:
+    """The GPU that a process holds: by the driver's process list, else by its rank."""
+    by_rank = None
+    for gpu in gpus:
+        if any(holder.pid == process.pid for holder in gpu.processes):
+            return gpu
+        if by_rank is None and process.rank and process.rank in gpu.ranks:
+            by_rank = gpu
+    return by_rank
 
 
 def _with_processes(gpu: Gpu, by_pid: dict[int, Process], by_inner: dict[int, Process]) -> Gpu:

@@ -152,6 +152,7 @@ class Milestones:
                 track.last.phase,
                 track.last.t,
                 track.last.seen_t,
+                track.last.event,
             )
             for rank, track in named
             if track.last is not None

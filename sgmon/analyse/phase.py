@@ -113,14 +113,14 @@ def version_of(snapshot: Snapshot) -> str:
 
 def _dumps(snapshot: Snapshot) -> list[StackDump]:
     """The newest usable dump of each process that lives, of the last request alone."""
-    alive = {p.pid for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")}
+    alive = {p.pid for p in snapshot.procs.processes if p.alive}
     newest = {d.pid: d for d in snapshot.stacks if d.threads and not d.error and d.pid in alive}
     last_t = max((d.t for d in newest.values()), default=0.0)
     return [d for d in newest.values() if last_t - d.t <= _TOGETHER_S]
 
 
 def _from_processes(snapshot: Snapshot) -> str:
-    alive = [p for p in snapshot.procs.processes if not p.gone and p.state not in ("Z", "X")]
+    alive = [p for p in snapshot.procs.processes if p.alive]
     schedulers = [p for p in alive if p.role == "scheduler"]
     port = snapshot.port
     if port is not None and port.answer == "http" and any(x.ours for x in port.listeners):

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sgmon.analyse.diagnosis.phase import order
 from sgmon.analyse.log.catalogue import silent_by_design
+from sgmon.analyse.phase import order
 from sgmon.model import LogState
 
-Place = tuple[int, bool]
+Progress = tuple[int, bool]
 
 
-def places(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str, Place]:
+def progress_of(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str, Progress]:
     """rank -> (order of the phase, whether its end was printed); a rank without a comparable line is left out."""
-    found: dict[str, Place] = {}
+    found: dict[str, Progress] = {}
     for milestone in log.milestones:
         if milestone.rank not in ranks or not _all_print(version, milestone.name, ranks):
             continue
-        place = order(milestone.phase), milestone.name.endswith("_end")
-        found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), place)
+        here = order(milestone.phase), milestone.event == "end"
+        found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), here)
     return found
 
 

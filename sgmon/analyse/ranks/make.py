@@ -1,0 +1,193 @@
+"""The ranks of a snapshot: process, clock, GPU, log and stacks of each side by side.
+
+The subjects are the workers and the importing children that will be workers; before there are any, whoever the start
+waits for: importing processes, a controller, or the launcher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sgmon.analyse.gpu.rank_mapping import gpu_of
+from sgmon.analyse.phase import after, order, phase_of_snapshot, phases_of_stacks, version_of
+from sgmon.analyse.ranks.log_progress import Progress, progress_of
+from sgmon.analyse.ranks.stack_reading import read_stacks
+from sgmon.analyse.ranks.waits import wait_of
+from sgmon.model import (
+    ActivityClock,
+    Process,
+    Rank,
+    RankMilestone,
+    RankProgress,
+    RankState,
+    Snapshot,
+    StackDump,
+    WaitKind,
+)
+from sgmon.model.roles import Role
+
+#: dumps older than the newest sign of activity say nothing about now; of a rank that has used CPU since, those older
+#: than this neither
+STACK_FRESH_S = 300.0
+KEPT_DUMPS = 3
+_HALTED = {"stopped": RankState.PAUSED, "frozen": RankState.FROZEN, "traced": RankState.TRACED}
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What all ranks of one snapshot share, by pid or by rank."""
+
+    snapshot: Snapshot
+    phase: str
+    clocks: Mapping[int, ActivityClock]
+    lines: Mapping[str, RankProgress]
+    passed: Mapping[str, tuple[RankMilestone, ...]]
+    stacked: Mapping[int, str]
+    progress: Mapping[str, Progress]
+
+
+def with_ranks(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with its phase and its ranks; those that have ended since keep their last facts, at the end."""
+    phase, source = phase_of_snapshot(snapshot)
+    chosen = subjects(snapshot.procs.processes)
+    names = tuple(process.rank for process in chosen if Role(process.role) is Role.WORKER)
+    inputs = _Inputs(
+        snapshot,
+        phase,
+        clocks={c.pid: c for c in snapshot.clocks if c.gone_t is None},
+        lines={p.rank: p for p in snapshot.log.ranks},
+        passed=_passed(snapshot),
+        stacked=phases_of_stacks(snapshot),
+        progress=progress_of(snapshot.log, names, version_of(snapshot)),
+    )
+    ranks = _with_done(tuple(_rank(process, inputs) for process in chosen))
+    return replace(snapshot, phase=phase, phase_source=source, ranks=(*ranks, *_ended(snapshot, ranks)))
+
+
+def subjects(processes: Iterable[Process]) -> list[Process]:
+    """Workers and children that will be workers; before there are any, whoever is starting."""
+    alive = [process for process in processes if process.alive]
+    roles = {Role(process.role) for process in alive}
+    chosen = [p for p in alive if Role(p.role) is Role.WORKER or _will_be_worker(p)]
+    if not chosen:
+        chosen = [p for p in alive if Role(p.role) in (Role.IMPORTING, Role.CONTROLLER)]
+    if not chosen and Role.RESOURCE_TRACKER not in roles:
+        chosen = [p for p in alive if Role(p.role) is Role.LAUNCHER]  # once it has children it only waits for them
+    return chosen
+
+
+def _will_be_worker(process: Process) -> bool:
+    if Role(process.role) is not Role.IMPORTING:
+        return False
+    promised = bool(process.becomes) and Role(process.becomes) is Role.WORKER
+    return bool(process.rank or process.rank_inferred or promised)
+
+
+def _rank(process: Process, inputs: _Inputs) -> Rank:
+    snapshot, role = inputs.snapshot, Role(process.role)
+    clock = inputs.clocks.get(process.pid)
+    progress = inputs.progress.get(process.rank)
+    dumps = _dumps(snapshot, process.pid, clock)
+    stack = read_stacks(dumps)
+    wait = wait_of(process, clock, stack)
+    first = clock.first_t if clock is not None and clock.first_t is not None else 0.0
+    other = next((m.t for m in clock.marks if m.signal != "cpu"), 0.0) if clock is not None else 0.0
+    return Rank(
+        name=process.rank,
+        label=_label(process.rank, role),
+        role=role,
+        process=process,
+        clock=clock,
+        pids=_pids(snapshot, process),
+        phase=_phase(process, role, inputs),
+        passed=inputs.passed.get(process.rank, ()) if role is Role.WORKER else (),
+        progress=progress,
+        wait=wait,
+        stack=stack,
+        state=_state(process, role, wait.kind),
+        activity_t=0.0,
+        non_cpu_t=max(first, other),
+        gpu=gpu_of(process, snapshot.gpu.gpus),
+        dumps=dumps,
+    )
+
+
+def _label(name: str, role: Role) -> str:
+    if role is Role.LAUNCHER:
+        return "the launcher"
+    return name or ("the scheduler" if role is Role.WORKER else "the worker process")
+
+
+def _state(process: Process, role: Role, wait: WaitKind) -> RankState:
+    """One decision, the surest first."""
+    if process.halted:
+        return _HALTED[process.halted]
+    if process.cpu_s is None:
+        return RankState.UNKNOWN
+    if role is Role.IMPORTING:
+        return RankState.STARTING
+    return RankState.WAITING if wait is not WaitKind.NONE else RankState.RUNNING
+
+
+def _phase(process: Process, role: Role, inputs: _Inputs) -> str:
+    """Its own phase: of its last line where it is behind the furthest rank, else of its stack, else the server's."""
+    if role is Role.IMPORTING:
+        return "spawn"
+    place = inputs.progress.get(process.rank)
+    line = inputs.lines.get(process.rank)
+    if place is not None and line is not None and place != max(inputs.progress.values()):
+        return after(line.phase) if line.event == "end" else line.phase
+    return inputs.stacked.get(process.pid, inputs.phase)
+
+
+def _with_done(ranks: tuple[Rank, ...]) -> tuple[Rank, ...]:
+    """With what depends on the others: whether its own start is over; CPU time of an idle loop is no activity."""
+    over = order("scheduler_ready")
+    behind = any(order(rank.phase) < over for rank in ranks)
+    done = [replace(rank, done=behind and order(rank.phase) >= over) for rank in ranks]
+    return tuple(replace(rank, activity_t=_activity_t(rank)) for rank in done)
+
+
+def _activity_t(rank: Rank) -> float:
+    cpu = rank.cpu_mark
+    return max(rank.non_cpu_t, cpu.t) if cpu is not None and rank.cpu_counts else rank.non_cpu_t
+
+
+def _dumps(snapshot: Snapshot, pid: int, clock: ActivityClock | None) -> tuple[StackDump, ...]:
+    """Its newest dumps that still speak of now."""
+    marks = clock.marks if clock is not None else ()
+    other_t = max((m.t for m in marks if m.signal != "cpu"), default=0.0)
+    any_t = max((m.t for m in marks), default=0.0)
+    fresh = (
+        dump
+        for dump in snapshot.stacks
+        if dump.pid == pid and dump.t >= other_t and (dump.t >= any_t or snapshot.t - dump.t <= STACK_FRESH_S)
+    )
+    return tuple(fresh)[-KEPT_DUMPS:]
+
+
+def _pids(snapshot: Snapshot, process: Process) -> tuple[int, ...]:
+    """Its own, its children's, and its compilers'."""
+    children = [p.pid for p in snapshot.procs.processes if p.ppid == process.pid and p.alive]
+    return tuple(dict.fromkeys((process.pid, *children, *(c.pid for c in process.compilers))))
+
+
+def _passed(snapshot: Snapshot) -> dict[str, tuple[RankMilestone, ...]]:
+    """rank -> its milestones, oldest first."""
+    found: dict[str, list[RankMilestone]] = {}
+    for m in snapshot.log.milestones:
+        made = RankMilestone(m.name, m.phase, m.line, m.event, snapshot.passed_t(m))
+        found.setdefault(m.rank, []).append(made)
+    return {rank: tuple(milestones) for rank, milestones in found.items()}
+
+
+def _ended(snapshot: Snapshot, ranks: tuple[Rank, ...]) -> list[Rank]:
+    """Ranks of before whose process has ended."""
+    gone = {clock.pid: clock for clock in snapshot.clocks if clock.gone_t is not None}
+    alive = {rank.pid for rank in ranks}
+    return [
+        replace(rank, state=RankState.GONE, clock=gone[rank.pid])
+        for rank in snapshot.ranks
+        if rank.pid in gone and rank.pid not in alive
+    ]

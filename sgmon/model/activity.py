@@ -1,0 +1,58 @@
+"""Signs of activity: which signal of which process moved last, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One sign of activity: which signal moved, how much (in words), when."""
+
+    signal: str
+    t: float
+    text: str
+    rate: float | None = None  # per second, in the signal's own unit
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityClock:
+    """Signs of activity of one process (a rank, or the launcher), newest first; one mark per signal.
+
+    Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power, files.
+    ``files`` (a watched folder grew) is noted for the launcher: which rank wrote is not known.
+    ``cpu`` is kept apart: alone it proves nothing in a collective.
+    """
+
+    pid: int
+    rank: str
+    role: str
+    since_t: float
+    marks: tuple[Mark, ...] = ()
+    read_rate: float | None = None  # bytes/s over the last 10 s
+    rss_rate: float | None = None
+    cpu_percent: float | None = None  # on-CPU share over the last 10 s, 100 = one core
+    demand_percent: float | None = None  # on-CPU plus run-queue wait
+    tree_cpu_percent: float | None = None  # descendants
+    rchar_rate: float | None = None  # bytes/s over the last 10 s; a TCPStore poll shows as 3-4 KB/s
+    state: str = ""  # of the main thread, as last read
+    state_since_t: float | None = None
+    io_wait_share: float | None = None  # share of the last 10 s of samples in state D
+    first_t: float | None = None  # first seen
+    longest_quiet_s: float = 0.0  # longest silence that ended by itself
+    gone_t: float | None = None  # when it was first seen gone (or a zombie); its last facts stay here
+    exit_code: int | None = None
+    exit_signal: int | None = None
+    exit_source: str = ""
+    oom_kills: int | None = None  # OOM kills counted since the watch began
+    load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
+    load_read_bytes: int | None = None  # of these, read from the disk
+    disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
+    gpu_util_min: int | None = None  # over the last 10 s; None below five samples
+    gpu_util_max: int | None = None
+    gpu_power_min_w: float | None = None
+    gpu_power_max_w: float | None = None
+
+    def mark(self, signal: str) -> Mark | None:
+        """The newest mark of this signal."""
+        return next((mark for mark in self.marks if mark.signal == signal), None)
