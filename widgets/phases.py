@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Milestone, Process, RankProgress, Snapshot
 from widgets.ages import rough
 
@@ -218,12 +219,8 @@ def age_of(snapshot: Snapshot, t: float | None, seen_t: float | None) -> int | N
 
 def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     """How long each finished phase took, over all ranks: from its first line to the first line of a later one."""
-    first: dict[str, float] = {}
-    for milestone in snapshot.log.milestones:
-        if milestone.t is not None and milestone.phase in _ORDER and milestone.phase not in first:
-            first[milestone.phase] = milestone.t
-    ordered = sorted(first.items(), key=lambda item: item[1])
-    return tuple((name, int(ordered[i + 1][1] - start)) for i, (name, start) in enumerate(ordered[:-1]))
+    dated = ((m.phase, m.t) for m in snapshot.log.milestones if m.t is not None and m.phase in _ORDER)
+    return tuple((phase, int(took_s)) for phase, took_s in phase_seconds(dated))
 
 
 def has_ended(snapshot: Snapshot) -> bool:

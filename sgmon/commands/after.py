@@ -93,8 +93,8 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
     yield from (f"- {mask(clean(fact.text, 300))}" for fact in verdict.evidence)
     if server is None:
         return
-    run = from_snapshot.run_of(snapshot, from_snapshot.outcome_of(snapshot))
-    phases = from_snapshot.phases_of(run)
+    run = from_snapshot.start_of(snapshot, from_snapshot.outcome_of(snapshot))
+    phases = run.phases
     if phases:
         yield from ("", "| phase | took | usually |", "|---|---|---|")
         usual = {} if snapshot.baseline is None else {one.phase: one.median_s for one in snapshot.baseline.phases}

@@ -49,7 +49,9 @@ def _say(words: str) -> None:
 
 
 def _keeper(epoch: float, flight_only: bool) -> Keeper:
-    from sgmon.history.database import History  # SQLite and the rest of it: 20 ms that a single look does not need
+    from sgmon.history.database import (
+        StartDatabase,
+    )  # SQLite and the rest of it: 20 ms that a single look does not need
     from sgmon.watch.persistence import Keeper
 
-    return Keeper(epoch, None if flight_only else History())
+    return Keeper(epoch, None if flight_only else StartDatabase())

@@ -13,8 +13,8 @@ import msgspec
 from sgmon import units
 from sgmon.commands import FAILED, READY, USAGE
 from sgmon.history import from_snapshot
-from sgmon.history.database import History, HistoryError
-from sgmon.history.run import Run
+from sgmon.history.database import DatabaseError, StartDatabase
+from sgmon.history.finished_start import FinishedStart
 
 HELP = "finished starts on this machine"
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    history = History()
+    history = StartDatabase()
     try:
         if args.id is not None:
             one = history.get(args.id)
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
             runs = [one]
         else:
             runs = history.runs(max(1, args.limit), args.model)
-    except HistoryError as err:
+    except DatabaseError as err:
         print(f"sgmon: {err.words}. {err.remedy}", file=sys.stderr)
         return FAILED
     if args.json:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     return READY
 
 
-def table(runs: list[Run]) -> list[str]:
+def table(runs: list[FinishedStart]) -> list[str]:
     rows: list[tuple[str, ...]] = [
         ("id", "when", "outcome", "took", "lines", "model", "sizes", "SGLang", "GPU", "caches")
     ]
@@ -62,7 +62,7 @@ def table(runs: list[Run]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _row(one: Run) -> tuple[str, ...]:
+def _row(one: FinishedStart) -> tuple[str, ...]:
     sizes = one.key.parallel.replace(" dp1", "").replace(" pp1", "").replace(" n1", "")
     return (
         str(one.id),
@@ -78,7 +78,7 @@ def _row(one: Run) -> tuple[str, ...]:
     )
 
 
-def full(one: Run) -> list[str]:
+def full(one: FinishedStart) -> list[str]:
     """One start with all that is kept of it."""
     key = one.key
     lines = [
@@ -94,7 +94,7 @@ def full(one: Run) -> list[str]:
         lines.append(
             f"check    {what}: {units.duration(ours)} as seen, {units.duration(theirs)} by the server itself"
         )
-    lines += ["", "phases"] + [f"  {phase:16} {units.duration(s):>8}" for phase, s in from_snapshot.phases_of(one)]
+    lines += ["", "phases"] + [f"  {phase:16} {units.duration(s):>8}" for phase, s in one.phases]
     lines += ["", "milestones (after, line)"]
     lines += [f"  {units.duration(m.at_s):>8}  {m.line:>5}  {m.name} {m.rank}".rstrip() for m in one.milestones]
     lines += ["", "settings"] + [f"  {name}={value}" for name, value in one.env]
@@ -102,7 +102,7 @@ def full(one: Run) -> list[str]:
     return lines
 
 
-def _object(one: Run) -> dict[str, Any]:
+def _object(one: FinishedStart) -> dict[str, Any]:
     body = dataclasses.asdict(one)
     key = body.pop("key")
-    return {"id": body.pop("id"), **key, **body, "phases": from_snapshot.phases_of(one)}
+    return {"id": body.pop("id"), **key, **body, "phases": one.phases}

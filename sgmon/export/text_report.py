@@ -124,7 +124,7 @@ def ready_after_s(snapshot: Snapshot) -> float | None:
         return None
     if ready.t is None and (ready.seen_t is None or ready.seen_t - seen_t < _LATE_S):
         return None  # no date, and it was there when the watch began
-    return from_snapshot.run_of(snapshot, "ready").duration_s
+    return from_snapshot.start_of(snapshot, "ready").duration_s
 
 
 def progress_line(snapshot: Snapshot) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Sequence
 
-from sgmon.history.run import Passed, Run, RunKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import Baseline, Usual, UsualPhase
 
 #: how many finished starts make a baseline
@@ -27,7 +26,7 @@ WIDENING: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
-def baseline(runs: Sequence[Run], key: RunKey) -> Baseline | None:
+def baseline(runs: Sequence[FinishedStart], key: StartKey) -> Baseline | None:
     """``runs``: newest first. None while no ready start is alike: then there is no number."""
     ready = [run for run in runs if run.outcome == "ready"]
     for names, words in WIDENING:
@@ -37,7 +36,7 @@ def baseline(runs: Sequence[Run], key: RunKey) -> Baseline | None:
     return None
 
 
-def summed(runs: Sequence[Run], words: str, *, narrow: bool = False) -> Baseline:
+def summed(runs: Sequence[FinishedStart], words: str, *, narrow: bool = False) -> Baseline:
     """The baseline of these starts."""
     durations = [run.duration_s for run in runs if run.duration_s is not None]
     return Baseline(
@@ -60,18 +59,9 @@ def p90(values: Sequence[float]) -> float | None:
     return ordered[min(len(ordered) - 1, max(0, -(-9 * len(ordered) // 10) - 1))] if ordered else None
 
 
-def phase_seconds(passed: Sequence[Passed]) -> tuple[tuple[str, float], ...]:
-    """(phase, seconds) in the order of the start: from the first milestone of each to the next one's first."""
-    begun: list[tuple[str, float]] = []
-    for one in sorted(passed, key=lambda item: item.at_s):
-        if one.phase and one.phase not in [phase for phase, _ in begun]:
-            begun.append((one.phase, one.at_s))
-    return tuple((phase, round(after[1] - at, 3)) for (phase, at), after in itertools.pairwise(begun))
-
-
-def _milestones(runs: Sequence[Run]) -> tuple[Usual, ...]:
+def _milestones(runs: Sequence[FinishedStart]) -> tuple[Usual, ...]:
     """Of each milestone the first rank that passed it."""
-    found: dict[str, list[Passed]] = {}
+    found: dict[str, list[PassedMilestone]] = {}
     for run in runs:
         seen: set[str] = set()
         for one in run.milestones:
@@ -91,10 +81,10 @@ def _milestones(runs: Sequence[Run]) -> tuple[Usual, ...]:
     return tuple(sorted(usual, key=lambda one: (one.median_s, one.line)))
 
 
-def _phases(runs: Sequence[Run]) -> tuple[UsualPhase, ...]:
+def _phases(runs: Sequence[FinishedStart]) -> tuple[UsualPhase, ...]:
     found: dict[str, list[float]] = {}
     for run in runs:
-        for phase, took_s in phase_seconds(run.milestones):
+        for phase, took_s in run.phases:
             found.setdefault(phase, []).append(took_s)
     return tuple(
         UsualPhase(phase, round(statistics.median(all_), 3), p90(all_) or 0.0) for phase, all_ in found.items()

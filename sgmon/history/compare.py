@@ -1,74 +1,115 @@
-"""Two starts beside each other: where they part, and what was different from the beginning. Pure."""
+"""Two finished starts beside each other: where they part, and what was different from the beginning. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sgmon.history.run import Passed, Run
+from sgmon import units
+from sgmon.history.finished_start import FinishedStart, PassedMilestone
 
 #: arguments that differ between any two starts and explain nothing
-_IDLE = frozenset({"random_seed", "nccl_port", "port", "grpc_port", "log_file"})
+_IGNORED = frozenset({"random_seed", "nccl_port", "port", "grpc_port", "log_file"})
+#: a smaller difference between two phases is not worth a sentence
+_SLOWER_S = 0.5
+_KEY = ("model", "version", "parallel", "gpu", "host", "mount", "caches")
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One milestone of one rank in both; None: not there."""
+class MilestonePair:
+    """One milestone of one rank in both starts; None: not there."""
 
     name: str
     rank: str
-    a: Passed | None
-    b: Passed | None
+    a: PassedMilestone | None
+    b: PassedMilestone | None
 
 
 @dataclass(frozen=True, slots=True)
-class RunDiff:
-    """What differs. first_divergence: the first milestone that only one of them has passed.
+class StartDiff:
+    """What differs between A and B. first_divergence: the first milestone that only one of them has passed.
 
-    slower: the phase in which B lost the most against A, and by how many seconds.
+    key, args, env: (name, in A, in B). slower: the phase whose duration differs most, and by how many seconds B
+    took longer (negative: shorter).
     """
 
-    pairs: tuple[Pair, ...]
-    first_divergence: Pair | None
+    pairs: tuple[MilestonePair, ...]
+    first_divergence: MilestonePair | None
     key: tuple[tuple[str, str, str], ...]
     args: tuple[tuple[str, str, str], ...]
     env: tuple[tuple[str, str, str], ...]
     slower: tuple[str, float] | None
 
 
-def diff(a: Run, b: Run, phases_a: tuple[tuple[str, float], ...], phases_b: tuple[tuple[str, float], ...]) -> RunDiff:
-    """Pairs in the order of the start that went further, what only the other has at its end."""
-    mine, theirs = _by_key(a), _by_key(b)
-    longer, shorter = (mine, theirs) if len(mine) >= len(theirs) else (theirs, mine)
+def compare(a: FinishedStart, b: FinishedStart) -> StartDiff:
+    """Pairs in the order of the start that went further; what only the other has comes last."""
+    in_a, in_b = _by_key(a), _by_key(b)
+    longer, shorter = (in_a, in_b) if len(in_a) >= len(in_b) else (in_b, in_a)
     keys = [*longer, *(key for key in shorter if key not in longer)]
-    pairs = tuple(Pair(name, rank, mine.get((name, rank)), theirs.get((name, rank))) for name, rank in keys)
-    spent = dict(phases_a)
-    lost = [(phase, took - spent[phase]) for phase, took in phases_b if phase in spent]
-    worst = max(lost, key=lambda item: abs(item[1]), default=None)
-    names = ("model", "version", "parallel", "gpu", "host", "mount", "caches")
-    return RunDiff(
+    pairs = tuple(MilestonePair(name, rank, in_a.get((name, rank)), in_b.get((name, rank))) for name, rank in keys)
+    return StartDiff(
         pairs=pairs,
         first_divergence=next((pair for pair in pairs if pair.a is None or pair.b is None), None),
         key=tuple(
             (name, getattr(a.key, name), getattr(b.key, name))
-            for name in names
+            for name in _KEY
             if getattr(a.key, name) != getattr(b.key, name)
         ),
-        args=tuple(item for item in _changed(a.args, b.args) if item[0].lstrip("-").replace("-", "_") not in _IDLE),
+        args=tuple(row for row in _changed(a.args, b.args) if row[0].lstrip("-").replace("-", "_") not in _IGNORED),
         env=_changed(a.env, b.env),
-        slower=worst if worst is not None and abs(worst[1]) >= 0.5 else None,
+        slower=_slower(a, b),
     )
 
 
-def _by_key(run: Run) -> dict[tuple[str, str], Passed]:
-    return {(one.name, one.rank): one for one in run.milestones}
+def as_lines(diff: StartDiff, a: FinishedStart, b: FinishedStart, name_a: str, name_b: str) -> Iterator[str]:
+    """The comparison as text: both starts, where they part, what differs, all milestones."""
+    yield from (f"A  {name_a}: {_words(a)}", f"B  {name_b}: {_words(b)}", "")
+    first = diff.first_divergence
+    if first is None:
+        yield "Both have passed the same milestones."
+    else:
+        has, lacks = ("A", "B") if first.b is None else ("B", "A")
+        rank = f" {first.rank}" if first.rank else ""
+        yield f"First divergence:{rank} {first.name} is in {has} ({_place(first.a or first.b)}) and not in {lacks}."
+    if diff.slower is not None:
+        phase, longer_s = diff.slower
+        word = "longer" if longer_s > 0 else "shorter"
+        yield f"Largest difference: {phase} took {units.duration(abs(longer_s))} {word} in B."
+    for title, rows in (("Differs", diff.key), ("Arguments", diff.args), ("Settings", diff.env)):
+        if rows:
+            yield from ("", f"{title} (A | B):")
+            yield from (f"  {name}: {in_a or '?'}  |  {in_b or '?'}" for name, in_a, in_b in rows)
+    yield from ("", f"{'milestone':<26}{'rank':<12}{'A':>20}{'B':>20}")
+    yield from (f"{pair.name:<26}{pair.rank:<12}{_place(pair.a):>20}{_place(pair.b):>20}" for pair in diff.pairs)
+
+
+def _by_key(start: FinishedStart) -> dict[tuple[str, str], PassedMilestone]:
+    return {(passed.name, passed.rank): passed for passed in start.milestones}
+
+
+def _slower(a: FinishedStart, b: FinishedStart) -> tuple[str, float] | None:
+    took_a = dict(a.phases)
+    longer = [(phase, took_s - took_a[phase]) for phase, took_s in b.phases if phase in took_a]
+    largest = max(longer, key=lambda item: abs(item[1]), default=None)
+    return largest if largest is not None and abs(largest[1]) >= _SLOWER_S else None
 
 
 def _changed(a: tuple[tuple[str, str], ...], b: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str, str], ...]:
     """(name, in A, in B); "-": not there. Nothing when one of them is not known at all."""
     if not a or not b:
         return ()
-    mine, theirs = dict(a), dict(b)
-    both = [*mine, *(name for name in theirs if name not in mine)]
+    in_a, in_b = dict(a), dict(b)
+    both = [*in_a, *(name for name in in_b if name not in in_a)]
     return tuple(
-        (name, mine.get(name, "-"), theirs.get(name, "-")) for name in both if mine.get(name) != theirs.get(name)
+        (name, in_a.get(name, "-"), in_b.get(name, "-")) for name in both if in_a.get(name) != in_b.get(name)
     )
+
+
+def _words(start: FinishedStart) -> str:
+    took = units.duration(start.duration_s)
+    version, parallel = start.key.version or "?", start.key.parallel or "?"
+    return f"{start.outcome} after {took}, {start.lines} lines, SGLang {version}, {parallel}"
+
+
+def _place(passed: PassedMilestone | None) -> str:
+    return "-" if passed is None else f"line {passed.line} +{units.duration(passed.at_s)}"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sgmon.history.baseline import baseline
-from sgmon.history.run import Passed, Run, RunKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import Baseline
 from sgmon.paths import state_dir
 from sgmon.proc import mounts
@@ -45,7 +45,7 @@ create index if not exists runs_by_model on runs (model, parallel, gpu, started)
 """
 
 
-class HistoryError(Exception):
+class DatabaseError(Exception):
     """The history cannot be used: words for people, and what to try."""
 
     def __init__(self, words: str, remedy: str = "") -> None:
@@ -54,7 +54,7 @@ class HistoryError(Exception):
         self.remedy = remedy
 
 
-class History:
+class StartDatabase:
     """The database of finished starts."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -64,7 +64,7 @@ class History:
     def path(self) -> Path:
         return self._path or state_dir() / "history.sqlite"
 
-    def add(self, run: Run) -> int:
+    def add(self, run: FinishedStart) -> int:
         """Store one finished start; returns its id. Of one start one row is kept: "ready" is not taken back."""
         row: dict[str, Any] = {
             **asdict(run.key),
@@ -98,7 +98,7 @@ class History:
             )
             return int(found[0])
 
-    def runs(self, limit: int = 50, model: str = "") -> list[Run]:
+    def runs(self, limit: int = 50, model: str = "") -> list[FinishedStart]:
         """The newest starts, newest first. model: its name, or a part of it."""
         with self._open() as db:
             rows = db.execute(
@@ -106,12 +106,12 @@ class History:
             ).fetchall()
         return [_run(row) for row in rows]
 
-    def get(self, number: int) -> Run | None:
+    def get(self, number: int) -> FinishedStart | None:
         with self._open() as db:
             row = db.execute("select * from runs where id = ?", (number,)).fetchone()
         return None if row is None else _run(row)
 
-    def baseline(self, key: RunKey) -> Baseline | None:
+    def baseline(self, key: StartKey) -> Baseline | None:
         """What is usual for this key, or for the next wider one that has starts; None: none yet."""
         with self._open() as db:
             rows = db.execute(
@@ -136,10 +136,10 @@ class History:
                     db.close()
         except OSError as err:
             where = err.filename or "its folder"
-            raise HistoryError(f"the history cannot be used: {where}: {err.strerror}", "set XDG_STATE_HOME") from err
+            raise DatabaseError(f"the history cannot be used: {where}: {err.strerror}", "set XDG_STATE_HOME") from err
         except sqlite3.Error as err:
             remedy = f"move the file away if it is damaged: mv {path} {path}.old"
-            raise HistoryError(f"the history {path} cannot be used: {err}", remedy) from err
+            raise DatabaseError(f"the history {path} cannot be used: {err}", remedy) from err
 
 
 def on_network(folder: Path) -> bool:
@@ -165,23 +165,23 @@ def _prepare(db: sqlite3.Connection, path: Path, remote: bool) -> None:
     db.row_factory = sqlite3.Row
     version = db.execute("pragma user_version").fetchone()[0]
     if version > SCHEMA:
-        raise HistoryError(f"the history {path} was written by a newer sgmon", "upgrade sgmon")
+        raise DatabaseError(f"the history {path} was written by a newer sgmon", "upgrade sgmon")
     if version < SCHEMA:
         db.execute(f"pragma journal_mode = {'delete' if remote else 'wal'}")
         db.executescript(_TABLE)
         db.execute(f"pragma user_version = {SCHEMA}")
 
 
-def _run(row: sqlite3.Row) -> Run:
-    return Run(
-        key=RunKey(**{name: row[name] for name in RunKey.__dataclass_fields__}),
+def _run(row: sqlite3.Row) -> FinishedStart:
+    return FinishedStart(
+        key=StartKey(**{name: row[name] for name in StartKey.__dataclass_fields__}),
         started=row["started"],
         pid=row["pid"],
         outcome=row["outcome"],
         duration_s=row["duration_s"],
         lines=row["lines"],
         quiet_s=row["quiet_s"],
-        milestones=tuple(Passed(**passed) for passed in json.loads(row["milestones"])),
+        milestones=tuple(PassedMilestone(**passed) for passed in json.loads(row["milestones"])),
         gaps=tuple((gap[0], gap[1]) for gap in json.loads(row["gaps"])),
         args=tuple((name, value) for name, value in json.loads(row["args"])),
         env=tuple((name, value) for name, value in json.loads(row["env"])),

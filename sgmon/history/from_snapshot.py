@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sgmon.history.baseline import phase_seconds
-from sgmon.history.run import Passed, Run, RunKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import LogState, Milestone, ServerArgs, Snapshot
 from sgmon.text import clean, mask
 
@@ -30,13 +29,13 @@ def outcome_of(snapshot: Snapshot) -> str:
     return "unhealthy" if state == "unhealthy" else ""
 
 
-def key_of(snapshot: Snapshot) -> RunKey | None:
+def key_of(snapshot: Snapshot) -> StartKey | None:
     """What this start is compared by; None while the model is not known."""
     server = snapshot.server
     if server is None or not server.args.model_path:
         return None
     start = snapshot.start
-    return RunKey(
+    return StartKey(
         model=model_name(server.args),
         version=server.version or snapshot.log.version,
         parallel=parallel(server.args),
@@ -47,7 +46,7 @@ def key_of(snapshot: Snapshot) -> RunKey | None:
     )
 
 
-def run_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...] = ()) -> Run:
+def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...] = ()) -> FinishedStart:
     """The finished start that this watch has seen."""
     server, log = snapshot.server, snapshot.log
     assert server is not None
@@ -57,8 +56,8 @@ def run_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...] 
     shift = _clock_shift(snapshot)
     passed = _passed(log, lambda m: _wall(m, snapshot.epoch, shift) - began)
     quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == "scheduler"]
-    return Run(
-        key=key_of(snapshot) or RunKey("", host=snapshot.start.host if snapshot.start else ""),
+    return FinishedStart(
+        key=key_of(snapshot) or StartKey("", host=snapshot.start.host if snapshot.start else ""),
         started=began,
         outcome=outcome,
         duration_s=_duration(passed, outcome, snapshot.epoch + snapshot.t - began),
@@ -75,13 +74,15 @@ def run_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...] 
     )
 
 
-def run_of_log(log: LogState, path: str) -> Run:
+def start_of_log(log: LogState, path: str) -> FinishedStart:
     """The start that a log alone tells of; its seconds count from the first dated line."""
     args = log.args
     zero = log.first_t or 0.0
     passed = _passed(log, lambda m: (m.t if m.t is not None else zero) - zero)
-    return Run(
-        key=RunKey(model_name(args), log.version, parallel(args)) if args is not None else RunKey("", log.version),
+    return FinishedStart(
+        key=StartKey(model_name(args), log.version, parallel(args))
+        if args is not None
+        else StartKey("", log.version),
         started=zero,
         outcome=log.outcome,
         duration_s=_duration(passed, log.outcome, (log.last_t or zero) - zero),
@@ -113,7 +114,7 @@ OWN = {
 }
 
 
-def compared_with_own(run: Run) -> tuple[tuple[str, float, float], ...]:
+def compared_with_own(run: FinishedStart) -> tuple[tuple[str, float, float], ...]:
     """(what, seconds as sgmon saw them, the server's own), for what both have measured."""
     own = dict(run.own)
     args, ready = _at(run, "args"), _at(run, "scheduler_ready")
@@ -138,11 +139,6 @@ def model_name(args: ServerArgs) -> str:
 def parallel(args: ServerArgs) -> str:
     """The sizes that make two starts alike: "tp8 dp1 pp1 n1"."""
     return f"tp{args.tp} dp{args.dp} pp{args.pp} n{args.nnodes}"
-
-
-def phases_of(run: Run) -> tuple[tuple[str, float], ...]:
-    """(phase, seconds) of a finished start."""
-    return phase_seconds(run.milestones)
 
 
 def _caches(cached: float | None) -> str:
@@ -176,26 +172,26 @@ def _wall(milestone: Milestone, epoch: float, shift: float) -> float:
     return milestone.t - shift if milestone.t is not None else epoch + (milestone.seen_t or 0.0)
 
 
-def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[Passed, ...]:
+def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[PassedMilestone, ...]:
     """The first time that each rank passed each milestone; repeats (bars) are left out.
 
     A line without a date has the time at which it was read: at most that of the next dated one, for a watch may
     begin late.
     """
-    found: dict[tuple[str, str], Passed] = {}
+    found: dict[tuple[str, str], PassedMilestone] = {}
     after = float("inf")
     for milestone in sorted(log.milestones, key=lambda m: m.line, reverse=True):
         at = at_s(milestone)
         if milestone.t is not None:
             after = min(after, at)
         at = max(0.0, round(min(at, after), 2))
-        found[milestone.name, milestone.rank] = Passed(
+        found[milestone.name, milestone.rank] = PassedMilestone(
             milestone.name, at, milestone.line, milestone.rank, milestone.phase
         )
     return tuple(sorted(found.values(), key=lambda one: one.line))
 
 
-def _duration(passed: tuple[Passed, ...], outcome: str, so_far_s: float) -> float | None:
+def _duration(passed: tuple[PassedMilestone, ...], outcome: str, so_far_s: float) -> float | None:
     if outcome == "ready":
         return next((one.at_s for one in passed if one.name == "ready"), None)
     return round(so_far_s, 2)
@@ -205,12 +201,12 @@ def _gaps(log: LogState) -> tuple[tuple[float, int], ...]:
     return () if log.longest_gap is None else ((log.longest_gap.s, log.longest_gap.after_line),)
 
 
-def _spent(run: Run, begin: str, end: str) -> float | None:
+def _spent(run: FinishedStart, begin: str, end: str) -> float | None:
     """The longest that a rank took from one milestone to another."""
     begun = {one.rank: one.at_s for one in run.milestones if one.name == begin}
     took = [one.at_s - begun[one.rank] for one in run.milestones if one.name == end and one.rank in begun]
     return max(took) if took else None
 
 
-def _at(run: Run, name: str) -> float | None:
+def _at(run: FinishedStart, name: str) -> float | None:
     return next((one.at_s for one in reversed(run.milestones) if one.name == name), None)

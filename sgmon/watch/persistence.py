@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from sgmon.history import from_snapshot
-from sgmon.history.database import History, HistoryError
-from sgmon.history.run import RunKey
+from sgmon.history.database import DatabaseError, StartDatabase
+from sgmon.history.finished_start import StartKey
 from sgmon.model import Baseline, Event, ProbeReading, Reading, Server, Snapshot
 from sgmon.recording import ring_buffer
 
@@ -34,7 +34,7 @@ CLOSE_S = 1.0
 class Keeper:
     """Memory of one live watch. ``history`` None: no starts are stored and no baseline is looked up."""
 
-    def __init__(self, epoch: float, history: History | None = None, *, simulated: bool = False) -> None:
+    def __init__(self, epoch: float, history: StartDatabase | None = None, *, simulated: bool = False) -> None:
         self.ring = ring_buffer.FlightRing(epoch)
         self.saved: tuple[str, ...] = ()
         self._history = history
@@ -45,7 +45,7 @@ class Keeper:
         self._episode: dict[str, Path | None] = {}  # state -> its file (None: not named yet)
         self._files = 0
         self._again: tuple[float, str, dict[str, Path | None]] | None = None
-        self._looked_key: RunKey | None = None
+        self._looked_key: StartKey | None = None
         self._stored: set[tuple[int, int, str]] = set()
         self._ended_t: float | None = None
 
@@ -142,7 +142,7 @@ class Keeper:
         self._stored.add(key)
 
         def work() -> Reading:
-            run = from_snapshot.run_of(snapshot, ended, _own_numbers(snapshot))
+            run = from_snapshot.start_of(snapshot, ended, _own_numbers(snapshot))
             history.add(run)
             return ProbeReading("history")
 
@@ -168,7 +168,7 @@ class Keeper:
         def run() -> None:
             try:
                 self._come.put(work())
-            except HistoryError as err:
+            except DatabaseError as err:
                 self._come.put(ProbeReading(kind, error=err.words, remedy=err.remedy))
             except OSError as err:
                 where = f" ({err.filename})" if err.filename else ""

@@ -17,8 +17,8 @@ from sgmon import demo
 from sgmon.analyse.store import Store
 from sgmon.commands import after
 from sgmon.commands.wait import AtEnd, Waiting, wait_for
-from sgmon.history.database import History
-from sgmon.history.from_snapshot import run_of
+from sgmon.history.database import StartDatabase
+from sgmon.history.from_snapshot import start_of
 from sgmon.model import Snapshot
 from tests.memory import watches
 from tests.memory.watches import snapshot
@@ -42,7 +42,7 @@ def _two_runs() -> None:
     store = Store(watches.EPOCH)
     for event in watches.events():
         store.step(event)
-    good = run_of(replace(store.snapshot, t=70.0), "ready")
+    good = start_of(replace(store.snapshot, t=70.0), "ready")
     bad = replace(
         good,
         started=good.started + 1000,
@@ -53,7 +53,7 @@ def _two_runs() -> None:
         key=replace(good.key, version="0.5.9"),
     )
     for run in (good, bad):
-        History().add(run)
+        StartDatabase().add(run)
 
 
 # wait

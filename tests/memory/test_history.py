@@ -4,30 +4,30 @@ import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
-from sgmon.history.database import History, Passed, Run, RunKey
+from sgmon.history.database import FinishedStart, PassedMilestone, StartDatabase, StartKey
 
-KEY = RunKey("m", "0.5.23", "tp8 dp1 pp1 n1", "H200", "host-a", "ext4", "warm")
+KEY = StartKey("m", "0.5.23", "tp8 dp1 pp1 n1", "H200", "host-a", "ext4", "warm")
 
 
-def _run(started: float, ready_s: float, key: RunKey = KEY, outcome: str = "ready") -> Run:
-    return Run(
+def _run(started: float, ready_s: float, key: StartKey = KEY, outcome: str = "ready") -> FinishedStart:
+    return FinishedStart(
         key=key,
         started=started,
         outcome=outcome,
         duration_s=ready_s,
         lines=641,
-        milestones=(Passed("load_begin", 20.0, 100), Passed("kv_alloc", ready_s - 100, 233)),
+        milestones=(PassedMilestone("load_begin", 20.0, 100), PassedMilestone("kv_alloc", ready_s - 100, 233)),
         gaps=((ready_s / 4, 217),),
         args=(("tp_size", "8"),),
     )
 
 
 def test_no_start_yet_no_number(tmp_path: Path) -> None:
-    assert History(tmp_path / "h.sqlite").baseline(KEY) is None
+    assert StartDatabase(tmp_path / "h.sqlite").baseline(KEY) is None
 
 
 def test_the_last_ten_ready_starts_make_the_baseline(tmp_path: Path) -> None:
-    history = History(tmp_path / "h.sqlite")
+    history = StartDatabase(tmp_path / "h.sqlite")
     history.add(_run(0.0, 99_999.0))  # older than the last ten
     for number in range(10):
         history.add(_run(float(number + 1), 600.0 + number))
@@ -41,7 +41,7 @@ def test_the_last_ten_ready_starts_make_the_baseline(tmp_path: Path) -> None:
 
 
 def test_a_wider_key_is_used_and_named(tmp_path: Path) -> None:
-    history = History(tmp_path / "h.sqlite")
+    history = StartDatabase(tmp_path / "h.sqlite")
     history.add(_run(1.0, 600.0, replace(KEY, host="host-b")))
     base = history.baseline(KEY)
     assert base is not None
@@ -51,7 +51,7 @@ def test_a_wider_key_is_used_and_named(tmp_path: Path) -> None:
 
 def _add(path: str, pid: int) -> None:
     for number in range(20):
-        History(Path(path)).add(replace(_run(float(number), 600.0), pid=pid))
+        StartDatabase(Path(path)).add(replace(_run(float(number), 600.0), pid=pid))
 
 
 def test_two_monitors_write_at_once(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_two_monitors_write_at_once(tmp_path: Path) -> None:
     for writer in writers:
         writer.join(60)
     assert [writer.exitcode for writer in writers] == [0, 0]
-    assert len(History(path).runs(100)) == 40
+    assert len(StartDatabase(path).runs(100)) == 40
 
 
 def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
-    history = History(tmp_path / "h.sqlite")
+    history = StartDatabase(tmp_path / "h.sqlite")
     number = history.add(_run(1.0, 600.0))
     assert history.get(number) == replace(_run(1.0, 600.0), id=number)
     assert history.get(number + 1) is None

@@ -9,8 +9,8 @@ import pytest
 
 from sgmon.analyse.store import Store
 from sgmon.history.baseline import baseline
-from sgmon.history.database import History, HistoryError
-from sgmon.history.from_snapshot import run_of
+from sgmon.history.database import DatabaseError, StartDatabase
+from sgmon.history.from_snapshot import start_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
 from sgmon.recording import codec
 from sgmon.watch.persistence import SETTLE_S, Keeper
@@ -26,7 +26,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "sgmon"
 
 
-def _keeper(history: History | None = None) -> Keeper:
+def _keeper(history: StartDatabase | None = None) -> Keeper:
     keeper = Keeper(watches.EPOCH, history)
     for event in watches.events():
         keeper.write(event)
@@ -86,7 +86,7 @@ def test_a_new_episode_has_a_new_file_and_there_is_an_end_to_it() -> None:
 def test_a_simulated_server_leaves_nothing_behind(state_home: Path) -> None:
     from dataclasses import replace
 
-    keeper = _keeper(History())
+    keeper = _keeper(StartDatabase())
     server = replace(watches.SERVER, simulated_gpus="/tmp/g")
     keeper.look(snapshot("crashed", 20.0, server=server))
     keeper.look(snapshot("crashed", 40.0, server=server))
@@ -105,7 +105,7 @@ def test_asked_for_it_is_saved_at_once() -> None:
 def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    keeper = _keeper(History())
+    keeper = _keeper(StartDatabase())
     said = [event.reading for event in _look(keeper, snapshot("crashed", 20.0))]
     errors = {reading.name: reading for reading in said if isinstance(reading, ProbeReading)}
     assert "Not a directory" in errors["flight"].error
@@ -133,7 +133,7 @@ def test_a_full_disk_is_a_finding_until_there_is_room(small_disk: Path, monkeypa
 
 
 def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
-    history = History()
+    history = StartDatabase()
     keeper = _keeper(history)
     ready = _ready()
     for t in (70.0, 71.0, 72.5, 73.0, 90.0):
@@ -162,7 +162,7 @@ def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
 
 
 def test_a_first_start_has_no_number() -> None:
-    keeper = _keeper(History())
+    keeper = _keeper(StartDatabase())
     first = snapshot("progressing", 1.0)
     events = _look(keeper, first)
     assert [event.reading for event in events] == [Baseline()]
@@ -171,7 +171,7 @@ def test_a_first_start_has_no_number() -> None:
 
 
 def test_a_stalled_start_is_stored_when_the_watch_ends() -> None:
-    history = History()
+    history = StartDatabase()
     keeper = _keeper(history)
     keeper.look(snapshot("stalled", 50.0))
     keeper.close()
@@ -179,16 +179,16 @@ def test_a_stalled_start_is_stored_when_the_watch_ends() -> None:
 
 
 def test_ready_is_not_taken_back() -> None:
-    history = History()
-    number = history.add(run_of(_ready(), "ready"))
-    assert history.add(run_of(snapshot("crashed", 900.0), "crashed")) == number
+    history = StartDatabase()
+    number = history.add(start_of(_ready(), "ready"))
+    assert history.add(start_of(snapshot("crashed", 900.0), "crashed")) == number
     assert [run.outcome for run in history.runs()] == ["ready"]
 
 
 def test_a_hung_home_does_not_hold_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     never = threading.Event()
 
-    class Hung(History):
+    class Hung(StartDatabase):
         def baseline(self, key: object) -> None:
             never.wait(60)
 
@@ -203,9 +203,9 @@ def test_a_hung_home_does_not_hold_the_watch(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_damaged_history_is_a_finding(state_home: Path) -> None:
     state_home.mkdir(parents=True)
     (state_home / "history.sqlite").write_bytes(b"no database at all, but long enough" * 40)
-    with pytest.raises(HistoryError, match=r"history\.sqlite cannot be used"):
-        History().runs()
-    keeper = _keeper(History())
+    with pytest.raises(DatabaseError, match=r"history\.sqlite cannot be used"):
+        StartDatabase().runs()
+    keeper = _keeper(StartDatabase())
     said = [event.reading for event in _look(keeper, snapshot("progressing", 1.0))]
     assert [reading.name for reading in said if isinstance(reading, ProbeReading)] == ["history"]
 
@@ -213,7 +213,7 @@ def test_a_damaged_history_is_a_finding(state_home: Path) -> None:
 def test_a_baseline_says_how_alike_its_starts_are() -> None:
     from dataclasses import replace
 
-    run = run_of(_ready(), "ready")
+    run = start_of(_ready(), "ready")
     other = replace(run, key=replace(run.key, version="0.5.9"))
     base = baseline([other], run.key)
     assert base is not None and "another SGLang version" in base.like

@@ -38,7 +38,7 @@ def test_the_verdict_is_the_same() -> None:
 
 def test_it_makes_a_finished_start() -> None:
     end = _end()
-    run = from_snapshot.run_of(end, from_snapshot.outcome_of(end))
+    run = from_snapshot.start_of(end, from_snapshot.outcome_of(end))
     key = run.key
     assert (run.outcome, key.model, key.version, key.gpu) == ("ready", "models/tiny", "0.5.23", "CPU")
     assert (key.parallel, key.host, key.mount, key.caches) == ("tp2 dp1 pp1 n1", "host-a", "ext4", "warm")

@@ -8,7 +8,7 @@ from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.store import Store
 from sgmon.export import text_report
 from sgmon.history.baseline import summed
-from sgmon.history.from_snapshot import run_of
+from sgmon.history.from_snapshot import start_of
 from sgmon.model import Event, Snapshot
 from tests.memory import watches
 
@@ -22,7 +22,7 @@ def _at(t: float, lines: int) -> Snapshot:
     done = Store(watches.EPOCH)
     for event in watches.events():
         done.step(event)
-    base = summed([run_of(done.snapshot, "ready")], "same model", narrow=True)
+    base = summed([start_of(done.snapshot, "ready")], "same model", narrow=True)
     store.step(Event(0.7, "baseline", base))
     return replace(store.snapshot, t=t)
 

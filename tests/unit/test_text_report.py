@@ -9,7 +9,7 @@ import pytest
 from sgmon.analyse.store import Store
 from sgmon.export import text_report
 from sgmon.history.baseline import summed
-from sgmon.history.run import Passed, Run, RunKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import Baseline, Snapshot, Verdict
 from tests.memory import watches
 
@@ -34,8 +34,10 @@ def test_a_start_without_dates_that_was_over_before_the_watch_took_an_unknown_ti
 
 
 def usual() -> Baseline:
-    key = RunKey("/models/m")
-    run = Run(key, 0.0, "ready", 61.0, 6, milestones=(Passed("load_begin", 23.0, 3, "TP0", "weights"),))
+    key = StartKey("/models/m")
+    run = FinishedStart(
+        key, 0.0, "ready", 61.0, 6, milestones=(PassedMilestone("load_begin", 23.0, 3, "TP0", "weights"),)
+    )
     return summed([run], "the same")
 
 

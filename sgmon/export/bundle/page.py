@@ -84,7 +84,7 @@ def _timeline(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.server is None:
         yield "- no server was seen"
         return
-    run = from_snapshot.run_of(snapshot, from_snapshot.outcome_of(snapshot))
+    run = from_snapshot.start_of(snapshot, from_snapshot.outcome_of(snapshot))
     began = run.started - snapshot.epoch
     rows: list[tuple[float, str]] = []
     ranks: dict[str, list[str]] = {}

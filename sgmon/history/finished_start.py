@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sgmon.analyse.phase_times import phase_seconds
+
 
 @dataclass(frozen=True, slots=True)
-class RunKey:
+class StartKey:
     """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", ""."""
 
     model: str
@@ -19,7 +21,7 @@ class RunKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedMilestone:
     """One milestone of a start: seconds since the server began, and its line in the log."""
 
     name: str
@@ -30,17 +32,17 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FinishedStart:
     """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line)."""
 
-    key: RunKey
+    key: StartKey
     started: float
     outcome: str
     duration_s: float | None
     lines: int
     pid: int = 0
     quiet_s: float | None = None
-    milestones: tuple[Passed, ...] = ()
+    milestones: tuple[PassedMilestone, ...] = ()
     gaps: tuple[tuple[float, int], ...] = ()
     args: tuple[tuple[str, str], ...] = ()
     env: tuple[tuple[str, str], ...] = ()
@@ -48,3 +50,8 @@ class Run:
     headline: str = ""
     log: str = ""
     id: int | None = None
+
+    @property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        """(phase, seconds) in the order of the start."""
+        return phase_seconds((passed.phase, passed.at_s) for passed in self.milestones)
