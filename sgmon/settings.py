@@ -11,7 +11,9 @@ class Settings:
 
     pid: int | None = None
     port: int | None = None
-    log: str = ""
+    log: str = ""  # a file, or "-": the descriptor ``log_fd``
+    log_fd: int | None = None
+    log_command: tuple[str, ...] = ()  # a command that prints the log and follows it
     proc_root: str = "/proc"
     interval_s: float = 1.0
     auto_evidence: bool = True

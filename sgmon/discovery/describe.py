@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sgmon.discovery import args as command_line
 from sgmon.discovery import config, inner, logfile, logged_args, version
+from sgmon.discovery.logtarget import LogTarget
 from sgmon.discovery.parents import timeout_above
 from sgmon.discovery.server_args import from_mapping
 from sgmon.discovery.servers import Found
@@ -62,6 +63,7 @@ def describe(root: str, found: Found, settings: Settings, known: Server | None =
         log_kind=log.kind,
         log_source=log.source,
         log_inner_path=log.inner_path,
+        log_command=log.command,
         visible_devices=_visible(environ, known),
         kill_s=above.limit_s if above else None,
         kill_epoch=above.began_epoch if above else None,
@@ -94,7 +96,11 @@ def _version(
     return seen, Missing("version", seen.source, "the version of the newest known log format is assumed")
 
 
-def _log(inside: inner.Inside, settings: Settings) -> logfile.LogTarget:
+def _log(inside: inner.Inside, settings: Settings) -> LogTarget:
+    if settings.log_command:
+        return LogTarget("", "command", "--log-command", command=settings.log_command)
+    if settings.log == "-":
+        return LogTarget("", "stdin", "--log -")
     if settings.log:
-        return logfile.LogTarget(settings.log, "file", "--log")
+        return LogTarget(settings.log, "file", "--log")
     return logfile.find(inside)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sgmon.proc import child, files, mounts
 
 REMOTE_S = 1.0
+_MOST_LINKS = 256  # parts of a path and its links
 
 
 class Inside(NamedTuple):
@@ -25,7 +26,24 @@ class Inside(NamedTuple):
     def reach(self, path: str) -> str:
         """The path from here of a path as the server sees it (relative ones from its working directory)."""
         inner = path if path.startswith("/") else os.path.normpath(f"{self.cwd or '/'}/{path}")
-        return self.prefix + inner
+        return self.prefix + self.real(inner)
+
+    def real(self, path: str) -> str:
+        """The path as the server sees it with its symbolic links followed: below ``prefix`` an absolute one would
+        lead into our own files. Unchanged where we share its mounts, and on a file system that may hang."""
+        left = path.strip("/").split("/") if self.prefix and not self.remote(path) else []
+        done = "" if left else path
+        for _ in range(_MOST_LINKS):
+            if not left:
+                break
+            name = left.pop(0)
+            target = None if name in (".", "..") else _link(f"{self.prefix}{done}/{name}")
+            if target is None:
+                done = os.path.normpath(f"{done}/{name}") if name != ".." else os.path.dirname(done)
+                continue
+            done = "" if target.startswith("/") else done
+            left = [part for part in target.split("/") if part] + left
+        return "/".join([done, *left])
 
     def remote(self, path: str) -> bool:
         """Whether the path lies on a file system whose answer may never come."""

@@ -1,25 +1,39 @@
-"""Where the server's output goes: the file behind its descriptors 2 and 1, or why there is none to read."""
+"""Where the server's output goes: the file behind its descriptors 2 and 1, the file that whoever reads them writes,
+the command that prints it, or why there is none to read."""
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
+from sgmon.discovery import container_logs, containers, inner, journal, output_readers, slurm
 from sgmon.discovery.inner import Inside
+from sgmon.discovery.logtarget import GIVE_LOG, LogTarget, by_command, unread
+from sgmon.discovery.output_readers import Reader
+from sgmon.discovery.version import started_epoch
 from sgmon.model import Missing
 from sgmon.proc import fds, files, mounts, stat
 
-_WRITE_FLAGS = 0o3  # O_WRONLY | O_RDWR (fcntl.h)
-_GIVE_LOG = "give the file with --log"
+_MOST_HOPS = 6  # SERVER | ts | grep | tee FILE
+_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
-class LogTarget(NamedTuple):
-    """``path`` is what to read from here ("" when there is nothing to read); kinds as in ``Server.log_kind``."""
+class _Hop(NamedTuple):
+    """A descriptor on the way of the output. ``source``: the way up to here, in words."""
 
-    path: str = ""
-    kind: str = "none"
-    source: str = ""
-    inner_path: str = ""
-    missing: Missing | None = None
+    inside: Inside
+    fd: int
+    target: str
+    source: str
+    hops: int = 0
+
+    @property
+    def root(self) -> str:
+        return self.inside.root
+
+    @property
+    def pid(self) -> int:
+        return self.inside.pid
 
 
 def find(inside: Inside) -> LogTarget:
@@ -36,79 +50,151 @@ def find(inside: Inside) -> LogTarget:
     if not same and fds.kind(err) not in ("file", "deleted", "pipe") and fds.kind(out) in ("file", "deleted", "pipe"):
         fd, target = 1, out
     which = f"fd 1 and 2 of pid {inside.pid}" if same else f"fd {fd} of pid {inside.pid}"
-    if not same:
+    if not same and (fds.kind(out), fds.kind(err)) != ("pipe", "pipe"):  # a container has a pipe for each
         other = 3 - fd
         which += f" (fd {other} goes elsewhere: {fds.kind(out if other == 1 else err)})"
-    return _follow(inside, fd, target or "", which)
+    return _follow(_Hop(inside, fd, target or "", which))
 
 
-def _follow(inside: Inside, fd: int, target: str, which: str) -> LogTarget:
-    kind = fds.kind(target)
+def _follow(hop: _Hop) -> LogTarget:
+    kind = fds.kind(hop.target)
     if kind == "file":
-        path = inside.prefix + target
-        return LogTarget(path, kind, which, target if inside.prefix else "")
+        return _file(hop.inside, hop.target, hop.source)
     if kind == "deleted":
-        return _deleted(inside, fd, target, which)
+        return _deleted(hop)
     if kind == "pipe":
-        return _piped(inside, target, which)
-    why, remedy = {
-        "pty": (
-            "the server writes to a terminal, which keeps nothing that could be read",
-            "start it as: ... > FILE 2>&1",
-        ),
-        "socket": ("the server writes into a socket", "its log is with journalctl _PID=PID, or with docker logs"),
-        "null": ("the server's output goes to /dev/null", "start it with its output in a file"),
-    }.get(kind, (f"the server's output goes to {target}", "start it with its output in a file"))
-    return LogTarget("", kind, which, "", Missing("log", why, f"{remedy}; or {_GIVE_LOG}"))
+        return _piped(hop)
+    if kind == "pty":
+        return _terminal(hop)
+    if kind == "socket":
+        return _socket(hop)
+    goes = "/dev/null" if kind == "null" else hop.target
+    remedy = f"start it with its output in a file; or {GIVE_LOG}"
+    return unread(kind, hop.source, f"the server's output goes to {goes}", remedy)
 
 
-def _deleted(inside: Inside, fd: int, target: str, which: str) -> LogTarget:
+def _file(inside: Inside, path: str, source: str) -> LogTarget:
+    return LogTarget(inside.prefix + path, "file", source, path if inside.prefix else "")
+
+
+def _deleted(hop: _Hop) -> LogTarget:
     """A deleted file lives on behind the descriptor; it is opened there only when its file system is a local one."""
-    mount = mounts.of_path(inside.rows, target.removesuffix(" (deleted)"))
-    inner = target.removesuffix(" (deleted)")
+    inner_path = hop.target.removesuffix(" (deleted)")
+    mount = mounts.of_path(hop.inside.rows, inner_path)
     if mount is None or mount.remote:
         where = mount.fstype if mount else "an unknown file system"
         why = f"the log file was deleted, and lies on {where}, where a read may hang"
-        return LogTarget("", "deleted", which, inner, Missing("log", why, _GIVE_LOG))
-    return LogTarget(f"{inside.root}/{inside.pid}/fd/{fd}", "deleted", f"{which}, file deleted: {inner}", inner)
+        return LogTarget("", "deleted", hop.source, inner_path, Missing("log", why, GIVE_LOG))
+    path = f"{hop.root}/{hop.pid}/fd/{hop.fd}"
+    return LogTarget(path, "deleted", f"{hop.source}, file deleted: {inner_path}", inner_path)
 
 
-def _piped(inside: Inside, target: str, which: str) -> LogTarget:
-    """The reader of a pipe has it as its descriptor 0; what that one writes (tee FILE, cat > FILE) is the log."""
-    for pid in stat.pids(inside.root):
-        try:
-            if pid == inside.pid or fds.link(inside.root, pid, 0) != target:
-                continue
-            name = stat.read(inside.root, pid).comm
-            written = _written(inside.root, pid)
-        except OSError:
-            continue
-        source = f"{which} -> pipe -> {name} (pid {pid})"
-        if written:
-            return LogTarget(inside.prefix + written, "file", source, written if inside.prefix else "")
-        why = f"the server writes into a pipe to {name} (pid {pid}), which writes no file"
-        return LogTarget("", "pipe", source, "", Missing("log", why, _GIVE_LOG))
+def _piped(hop: _Hop) -> LogTarget:
+    """The next program of the pipeline, else the container's runtime, Slurm, or whoever else reads the pipe."""
+    reader = output_readers.of_pipe(hop.root, hop.pid, hop.target)
+    if reader is not None:
+        return _of_reader(hop, reader)
+    kept = _kept(hop)
+    if kept is not None:
+        return kept
+    reader = output_readers.anywhere(hop.root, hop.pid, hop.target)
+    if reader is None:
+        return _nobody(hop)
+    source = f"{hop.source} -> pipe -> {reader.name} (pid {reader.pid})"
+    if len(reader.files) < 2:
+        return _of_reader(hop, reader)
+    why = f"the server writes into a pipe to {reader.name} (pid {reader.pid}), which writes {len(reader.files)} files"
+    return unread("pipe", source, why, f"give the right one with --log: {', '.join(reader.files[:4])}")
+
+
+def _of_reader(hop: _Hop, reader: Reader) -> LogTarget:
+    """The file that the reader writes, in its own mount namespace; else where its own output goes."""
+    source = f"{hop.source} -> pipe -> {reader.name} (pid {reader.pid})"
+    inside = inner.of(hop.root, reader.pid)
+    if reader.files:
+        return _file(inside, reader.files[0], source)
+    if fds.kind(reader.out) in ("pipe", "socket", "pty") and reader.out != hop.target and hop.hops < _MOST_HOPS:
+        found = _follow(_Hop(inside, 1, reader.out, source, hop.hops + 1))
+        if found.path or found.command:
+            return found
+    why = f"the server writes into a pipe to {reader.name} (pid {reader.pid}), which writes no file"
+    return unread("pipe", source, why, GIVE_LOG)
+
+
+def _kept(hop: _Hop) -> LogTarget | None:
+    """A container's runtime or Slurm reads the output; None for neither."""
+    container = containers.of(hop.root, hop.pid)
+    if container is not None:
+        return container_logs.find(hop.root, container, f"{hop.source} -> {fds.kind(hop.target)}")
+    job = slurm.job(hop.root, hop.pid)
+    if not job:
+        return None
+    source = f"{hop.source} -> {fds.kind(hop.target)} -> Slurm job {job}"
+    written = slurm.output(hop.root, job)
+    if written is not None:
+        return _file(inner.of(hop.root, written[0]), written[1], source)
+    why = f"slurmstepd sends the output to srun on another node (Slurm job {job})"
+    return unread("pipe", source, why, f"give the file with --log; it is StdOut in: scontrol show job {job}")
+
+
+def _nobody(hop: _Hop) -> LogTarget:
+    """No process that sgmon sees reads the pipe."""
+    outside = _from_outside(hop.inside)
+    if outside:
+        why = "the server writes into a pipe, and its reader is not visible: it runs outside of this container"
+        return unread("pipe", hop.source, why, f"where this command works: {outside} | sgmon --log -")
     why = "the server writes into a pipe, and its reader is not visible"
-    return LogTarget("", "pipe", which, "", Missing("log", why, f"{_GIVE_LOG}, or run sgmon with sudo"))
+    sudo = "" if os.geteuid() == 0 else ", or run sgmon with sudo"
+    return unread("pipe", hop.source, why, f"{GIVE_LOG}, or --log-command with what prints it{sudo}")
 
 
-def _written(root: str, pid: int) -> str:
-    """The regular file that a reader writes: its own output first, else the first one open for writing."""
-    targets = fds.read(root, pid)
-    for fd in sorted(targets, key=lambda n: (n <= 2 and n != 1, n != 1, n)):
-        if fd != 0 and fds.kind(targets[fd]) == "file" and _writes(root, pid, fd):
-            return targets[fd]
-    return ""
+def _from_outside(inside: Inside) -> str:
+    """The command for the log of this container, when sgmon runs in it too; "" elsewhere."""
+    if inside.prefix:
+        return ""
+    name = os.uname().nodename
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        namespace = inside.text(_NAMESPACE).strip()
+        return f"kubectl logs -f{f' -n {namespace}' if namespace else ''} {name}"
+    if inside.has("/run/.containerenv"):
+        return f"podman logs -f {name}"
+    return f"docker logs -f {name}" if inside.has("/.dockerenv") else ""
 
 
-def _writes(root: str, pid: int, fd: int) -> bool:
-    """The flags line of fdinfo is octal (proc_pid_fdinfo(5))."""
-    for line in files.text(f"{root}/{pid}/fdinfo/{fd}").splitlines():
-        if line.startswith("flags:"):
-            return bool(int(line.split()[1], 8) & _WRITE_FLAGS)
-    return False
+def _terminal(hop: _Hop) -> LogTarget:
+    """``script`` and tmux pipe-pane keep what the terminal shows, a runtime what a container's terminal does."""
+    readers = [r for r in output_readers.of_terminal(hop.root, hop.pid, hop.target) if r.files]
+    if len(readers) == 1:
+        (reader,) = readers
+        source = f"{hop.source} -> terminal -> {reader.name} (pid {reader.pid})"
+        return _file(inner.of(hop.root, reader.pid), reader.files[0], source)
+    if readers:
+        paths = ", ".join(reader.files[0] for reader in readers[:4])
+        why = "the server writes to a terminal of tmux, where several panes are piped into files"
+        return unread("pty", hop.source, why, f"give the right one with --log: {paths}")
+    container = containers.of(hop.root, hop.pid)
+    if container is not None:
+        return container_logs.find(hop.root, container, f"{hop.source} -> terminal")
+    why = "the server writes to a terminal, which keeps nothing that could be read"
+    return unread("pty", hop.source, why, f"start it as: ... > FILE 2>&1; or {GIVE_LOG}")
+
+
+def _socket(hop: _Hop) -> LogTarget:
+    """systemd gives a service a socket to the journal."""
+    kept = _kept(hop)
+    if kept is not None:
+        return kept
+    unit, user = journal.unit(hop.root, hop.pid)
+    if unit:
+        try:
+            began = started_epoch(hop.root, stat.read(hop.root, hop.pid).start_ticks)
+        except OSError:
+            began = None
+        return by_command(journal.of_unit(unit, user, began), f"{hop.source} -> journal of {unit}")
+    remedy = f"is it in the journal? journalctl _PID={hop.pid}; or {GIVE_LOG}"
+    return unread("socket", hop.source, "the server writes into a socket", remedy)
 
 
 def _hidden(error: OSError, root: str) -> Missing:
     found = files.missing("log", error, root)
-    return Missing("log", found.why, f"{found.remedy}; or {_GIVE_LOG}" if found.remedy else _GIVE_LOG)
+    return Missing("log", found.why, f"{found.remedy}; or {GIVE_LOG}" if found.remedy else GIVE_LOG)

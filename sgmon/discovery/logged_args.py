@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from sgmon.discovery import logfile
-from sgmon.discovery.inner import Inside
+from sgmon.discovery.inner import REMOTE_S, Inside
 from sgmon.model import ServerArgs
+from sgmon.proc import child
 
 _MARK = "server_args="
 _FIRST = 1 << 20  # the line comes before the children start; it is about 19 KB long (0.5.23)
+_CRI = re.compile(r"^\S+ (?:stdout|stderr) ([PF])\S* ")
 
 
 def find(inside: Inside) -> ServerArgs | None:
@@ -15,12 +20,36 @@ def find(inside: Inside) -> ServerArgs | None:
     from sgmon.discovery.args_line import parse_server_args
 
     log = logfile.find(inside)
-    if log.kind == "file":
-        head = inside.text(log.inner_path or log.path, _FIRST)
-    elif log.path:  # deleted: behind the descriptor, and on a local disk as logfile has made sure
+    if log.kind == "deleted" and log.path:  # behind the descriptor, and on a local disk as logfile has made sure
         head = inside._replace(prefix="").text(log.path, _FIRST)
+    elif log.kind == "file" and log.path == inside.prefix + (log.inner_path or log.path):
+        head = inside.text(log.inner_path or log.path, _FIRST)
+    elif log.path:  # in the files of whoever reads the output
+        head = (child.output(["head", "-c", str(_FIRST), log.path], REMOTE_S) or b"").decode("utf-8", "replace")
     else:
         return None
+    head = _plain(head)
     at = head.rfind(_MARK)
     end = head.find("\n", at)
     return parse_server_args(head[at:end]) if 0 <= at < end else None
+
+
+def _plain(text: str) -> str:
+    """The text without the envelope of a container runtime: docker and the CRI cut a line every 16 KB."""
+    if text.startswith('{"log":'):
+        return "".join(_docker(line) for line in text.splitlines())
+    if _CRI.match(text):
+        return "".join(_cri(line) for line in text.splitlines())
+    return text
+
+
+def _docker(line: str) -> str:
+    try:
+        return str(json.loads(line)["log"])
+    except (ValueError, KeyError, TypeError):
+        return ""  # the last line is cut
+
+
+def _cri(line: str) -> str:
+    match = _CRI.match(line)
+    return "" if match is None else line[match.end() :] + ("\n" if match[1] == "F" else "")

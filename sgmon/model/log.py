@@ -11,8 +11,10 @@ from sgmon.model.server import ServerArgs
 class LogReading:
     """New text of the log file, not yet cut into lines (decoded, invalid bytes replaced, NULs kept).
 
-    change: "" | "missing" | "appeared" | "rotated" | "truncated" | "deleted" | "unreadable" | "skipped".
-    "skipped": the tail began late; ``offset`` bytes before it were not read.
+    change: "" | "missing" | "appeared" | "rotated" | "truncated" | "deleted" | "unreadable" | "skipped" | "ended".
+    "skipped": the tail began late; ``offset`` bytes before it were not read. "ended": the input or the command that
+    brought the text has ended, and ``note`` says how. The text is as it was written: a container runtime's file and
+    journalctl's output have an envelope around each line. path: a file, the command that prints the log, or "-".
     """
 
     path: str
@@ -20,7 +22,7 @@ class LogReading:
     offset: int = 0
     text: str = ""
     size: int | None = None
-    kind: str = "file"  # file | deleted | pipe | pty | socket | null
+    kind: str = "file"  # file | deleted | command | stdin | pipe | pty | socket | null
     change: str = ""
     age_s: float | None = None  # of what was there before the watch: now - mtime; None: written while we looked
     writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo

@@ -56,8 +56,13 @@ class Server:
     version_source: str = ""
     site_packages: str = ""
     log_path: str = ""
-    log_kind: str = ""  # file | deleted | pipe | pty | socket | null | none
-    log_source: str = ""  # "fd 1 and 2 of pid N" | "--log"
+    log_kind: str = ""  # file | deleted | command | stdin | pipe | pty | socket | null | none
+    log_source: str = (
+        ""  # "fd 1 and 2 of pid N" | "fd 2 of pid N -> pipe -> docker container ID (json-file)" | "--log"
+    )
+    log_command: tuple[
+        str, ...
+    ] = ()  # prints and follows the log, where no file can be read (docker logs, journalctl)
     log_inner_path: str = ""  # as the server sees it, when --proc-root or a mount namespace differ
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES of the launcher; None: not set, or not readable
     kill_s: float | None = None  # a ``timeout N`` above the launcher: N

@@ -1,0 +1,94 @@
+"""Which container a process runs in, and which runtime keeps it: from /proc/PID/cgroup and the process above."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sgmon.proc import files, stat
+
+_ID = r"(?P<id>[0-9a-f]{64})"
+#: how runtimes name control groups (cgroupfs and systemd drivers)
+_GROUPS = (
+    ("docker", re.compile(rf"/docker[-/]{_ID}")),
+    ("podman", re.compile(rf"/libpod-(?!conmon-){_ID}")),
+    ("cri-o", re.compile(rf"[/:]crio[-:](?!conmon-){_ID}")),
+    ("containerd", re.compile(rf"[/:](?:cri-containerd[-:]|nerdctl-|kubepods/(?:\S+/)?pod[^/]+/){_ID}")),
+    ("containerd", re.compile(rf"^/(?:default|k8s\.io)/{_ID}")),
+)
+_POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_GENERATIONS = 64  # processes between the server and its container's keeper
+
+
+class Container(NamedTuple):
+    """``keeper`` is the pid of conmon or containerd-shim, which reads the output of the container (None: not seen);
+    ``argv`` is its command line; ``pod`` the uid of a Kubernetes pod, "" outside of one."""
+
+    runtime: str  # docker | podman | cri-o | containerd
+    id: str
+    pod: str = ""
+    keeper: int | None = None
+    argv: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The id as the runtimes' own lists show it."""
+        return self.id[:12]
+
+
+def of(root: str, pid: int) -> Container | None:
+    """The container of a process; None outside of one, and inside of it, where its control group is "/"."""
+    groups = _groups(root, pid)
+    pod = next((match[1].replace("_", "-") for match in map(_POD.search, groups) if match), "")
+    kept = _keeper(root, pid)
+    if kept is not None:
+        return kept._replace(pod=pod)
+    for runtime, pattern in _GROUPS:
+        for group in groups:
+            match = pattern.search(group)
+            if match:
+                return Container(runtime, match["id"], pod)
+    return None
+
+
+def _groups(root: str, pid: int) -> list[str]:
+    try:
+        lines = files.text(f"{root}/{pid}/cgroup").splitlines()
+    except OSError:
+        return []
+    return [line.split(":", 2)[-1] for line in lines]
+
+
+def _keeper(root: str, pid: int) -> Container | None:
+    """From conmon or containerd-shim above the process; their arguments are public."""
+    for _ in range(_GENERATIONS):
+        try:
+            pid = stat.read(root, pid).ppid
+            if pid <= 1:
+                return None
+            comm = stat.read(root, pid).comm
+            if comm.startswith(("conmon", "containerd-shim")):
+                return _named(pid, comm, stat.cmdline(root, pid))
+        except OSError:
+            return None
+    return None
+
+
+def _named(pid: int, comm: str, argv: tuple[str, ...]) -> Container | None:
+    if comm.startswith("conmon"):
+        name = option(argv, "-c", "--cid")
+        runtime = "cri-o" if "crio" in " ".join(argv) else "podman"
+    else:
+        name = option(argv, "-id", "--id")
+        runtime = "docker" if option(argv, "-namespace", "--namespace") == "moby" else "containerd"
+    return Container(runtime, name, keeper=pid, argv=argv) if name else None
+
+
+def option(argv: tuple[str, ...], *names: str) -> str:
+    """The last value of an option, given as two words or with "="; "" when it is not given."""
+    found = ""
+    for at, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in names:
+            found = value if equals else (argv[at + 1] if at + 1 < len(argv) else "")
+    return found

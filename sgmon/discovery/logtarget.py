@@ -1,0 +1,43 @@
+"""What ``logfile.find`` answers, and the words that its parts share."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from typing import NamedTuple
+
+from sgmon.model import Missing
+
+GIVE_LOG = "give the file with --log"
+#: lines that a runtime's own command prints of what was before: a start writes some thousands
+TAIL_LINES = "100000"
+
+
+class LogTarget(NamedTuple):
+    """``path`` is what to read from here, ``command`` what prints the log where there is no such file; both empty
+    when there is nothing to read. Kinds as in ``Server.log_kind``."""
+
+    path: str = ""
+    kind: str = "none"
+    source: str = ""
+    inner_path: str = ""
+    missing: Missing | None = None
+    command: tuple[str, ...] = ()
+
+
+def by_command(command: tuple[str, ...], source: str) -> LogTarget:
+    """The log as a command prints it; missing when that program is not installed."""
+    if shutil.which(command[0]):
+        return LogTarget("", "command", source, command=command)
+    why = f"only {command[0]} can print it, which is not installed here"
+    return unread("pipe", source, why, f"where it is: {shell(command)} | sgmon --log -")
+
+
+def unread(kind: str, source: str, why: str, remedy: str) -> LogTarget:
+    """Nothing to read: why, and what would."""
+    return LogTarget("", kind, source, missing=Missing("log", why, remedy))
+
+
+def shell(command: tuple[str, ...]) -> str:
+    """A command as a person types it."""
+    return shlex.join(command)
