@@ -43,7 +43,7 @@ def test_it_makes_a_finished_start() -> None:
     assert (run.outcome, key.model, key.version, key.gpu) == ("ready", "models/tiny", "0.5.23", "CPU")
     assert (key.parallel, key.host, key.mount, key.caches) == ("tp2 dp1 pp1 n1", "host-a", "ext4", "warm")
     assert run.duration_s is not None and 77 < run.duration_s < 80
-    assert [name for name, _ in from_snapshot.phases_of(run)][:5] == [
+    assert [name for name, _ in run.phases][:5] == [
         "launch",
         "spawn",
         "dist_init",
