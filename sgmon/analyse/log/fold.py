@@ -89,7 +89,8 @@ class LogFold:
             self._finish(t)  # the server goes on in a new file: what it said still holds
         self._log.path, self._log.kind, self._log.change = reading.path, reading.kind, reading.change
         self._log.size = reading.size if reading.size is not None else self._log.size
-        self._log.note = reading.note or self._log.note
+        if reading.note or reading.change:
+            self._log.note = reading.note
         if reading.text:
             self._take(reading.text, t)
 
