@@ -80,6 +80,8 @@ class Store:
             new = _with_baseline(new, reading)
         new = replace(new, probes=_probe_status(new.probes, event))
         new = replace(new, clocks=self._activity.observe(event, new))
+        if isinstance(reading, GpuReading):
+            new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
             new = with_ranks(new)
         if event.kind in _JUDGED:
@@ -144,7 +146,7 @@ class Store:
             return new
         new = replace(new, log=log)
         server = new.server
-        if server is not None and log.args is not None and server.args_source.startswith("retitled"):
+        if server is not None and log.args is not None and not server.args_known:
             server = replace(server, args=log.args, args_source="server_args line of the log")
             new = replace(new, server=server)
         return new
@@ -170,7 +172,7 @@ def _same(old: Server, new: Server) -> bool:
 
 def _keep_args(old: Server, new: Server) -> Server:
     """What the log told of a retitled server stays known."""
-    if new.args_source.startswith("retitled") and not old.args_source.startswith("retitled"):
+    if old.args_known and not new.args_known:
         return replace(new, args=old.args, args_source=old.args_source)
     return old if old == new else new
 

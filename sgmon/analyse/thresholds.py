@@ -7,12 +7,6 @@ count: a hung rank has plenty of all three.
 
 from __future__ import annotations
 
-from sgmon.analyse.gpu.power_levels import CONTEXT_BYTES as CONTEXT_BYTES
-from sgmon.analyse.gpu.power_levels import POWER_FLAT_W as POWER_FLAT_W
-from sgmon.analyse.gpu.power_levels import POWER_RANGE_W as POWER_RANGE_W
-from sgmon.analyse.gpu.power_levels import POWER_WORK as POWER_WORK
-from sgmon.analyse.gpu.power_levels import UTIL_PINNED as UTIL_PINNED
-
 #: bytes/s read (rchar or read_bytes) or newly mapped (RssFile) that count as reading
 READ_BYTES_S = 32 * 1024
 #: bytes/s of private memory growth that count as filling memory

@@ -130,7 +130,7 @@ def ready_after_s(snapshot: Snapshot) -> float | None:
 def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, phase, bar, state."""
     verdict = snapshot.verdict
-    began = usual.began_t(snapshot)
+    began = snapshot.began_t
     lasts = f" for {units.age(snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
     parts = [f"[{units.duration(snapshot.t - (began or 0.0))}]", f"{verdict.state}{lasts}"]
     if verdict.phase:

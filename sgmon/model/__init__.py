@@ -7,7 +7,7 @@ clock at 0); sizes are bytes; durations are seconds.
 
 from sgmon.model.activity import ActivityClock, Mark
 from sgmon.model.baseline import Baseline, Usual, UsualPhase
-from sgmon.model.gpu import Gpu, GpuProcess, GpuReading, GpuSlice
+from sgmon.model.gpu import Gpu, GpuLoad, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.log import (
     Bar,
     LogError,
@@ -68,6 +68,7 @@ __all__ = [
     "FdTarget",
     "Frame",
     "Gpu",
+    "GpuLoad",
     "GpuProcess",
     "GpuReading",
     "GpuSlice",

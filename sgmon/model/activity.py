@@ -13,6 +13,7 @@ class Mark:
     t: float
     text: str
     rate: float | None = None  # per second, in the signal's own unit
+    queued: bool = False  # of signal cpu: CPU time that was wanted, and mostly waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class ActivityClock:
     gpu_util_max: int | None = None
     gpu_power_min_w: float | None = None
     gpu_power_max_w: float | None = None
+    gpu_spins: bool = False  # its GPU is pinned with flat, low power: see ``GpuLoad.work``
 
     def mark(self, signal: str) -> Mark | None:
         """The newest mark of this signal."""

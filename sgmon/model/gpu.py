@@ -61,6 +61,26 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuLoad:
+    """What a card does, by ten seconds of its utilisation and power. One decision: panel and verdict read it.
+
+    work: "spins" (pinned at 100 % with flat power near idle: it waits in a collective), "works", "idle", or "" (not
+    known). idle_w: watts with a context and no load; work_w: the most that it drew at work; None: not seen yet.
+    low_w, high_w, util_min, util_max: of these ten seconds; None: too few samples.
+    """
+
+    index: int
+    work: str = ""
+    idle_w: float | None = None
+    work_w: float | None = None
+    low_w: float | None = None
+    high_w: float | None = None
+    flat: bool = False
+    util_min: int | None = None
+    util_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GpuReading:
     """All GPUs, or why there are none.
 

@@ -42,6 +42,10 @@ class ServerArgs:
     raw: tuple[tuple[str, str], ...] = ()
 
 
+#: ``Server.args_source`` while a title hides the command line and nothing else has told the arguments
+RETITLED = "retitled: not known yet"
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """One SGLang server seen in /proc. ``start_ticks`` (field 22 of stat) tells a reused pid from the old one."""
@@ -51,7 +55,7 @@ class Server:
     started_epoch: float | None = None
     argv: tuple[str, ...] = ()
     args: ServerArgs = ServerArgs()
-    args_source: str = ""  # "command line" | "server_args line" | "retitled: not known yet"
+    args_source: str = ""  # words: "command line", "server_args line of the log" ..., or RETITLED
     version: str = ""
     version_source: str = ""
     site_packages: str = ""
@@ -71,6 +75,11 @@ class Server:
     simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
     missing: tuple[Missing, ...] = ()
     family: str = "sglang"  # which kind of server: a name of ``sgmon.servers.registry``
+
+    @property
+    def args_known(self) -> bool:
+        """Whether anything has told its arguments."""
+        return self.args_source != RETITLED
 
     @property
     def key(self) -> tuple[int, int]:

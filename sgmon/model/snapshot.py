@@ -7,7 +7,7 @@ from typing import Union
 
 from sgmon.model.activity import ActivityClock
 from sgmon.model.baseline import Baseline
-from sgmon.model.gpu import GpuReading
+from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.log import LogReading, LogState, Milestone
 from sgmon.model.port import PortReading
 from sgmon.model.procs import ProcsReading
@@ -109,6 +109,7 @@ class Snapshot:
     restarts: int = 0
     procs: ProcsReading = ProcsReading()
     gpu: GpuReading = GpuReading()
+    gpu_loads: tuple[GpuLoad, ...] = ()  # of the GPUs that were read, in their order
     log: LogState = LogState()
     port: PortReading | None = None
     port_changed_t: float | None = None
@@ -148,8 +149,9 @@ class Snapshot:
         seen_t = milestone.seen_t
         if milestone.t is None:
             return seen_t
-        dated, began = milestone.t - self.epoch, self.began_t
+        dated = milestone.t - self.epoch
         if seen_t is None:
             return dated
-        believable = (began is None or dated >= began - SAME_CLOCK_S) and dated <= seen_t - READ_LATE_S
-        return dated if believable else seen_t
+        began = self.server.started_epoch if self.server is not None else None
+        same_clock = began is None or milestone.t >= began - SAME_CLOCK_S
+        return dated if same_clock and dated <= seen_t - READ_LATE_S else seen_t

@@ -88,7 +88,7 @@ def test_starved_of_cpu_is_slow() -> None:
     world[0].does(role="importing", state="R", cpu=0.05, wait=0.9)
     world.run(60)
     assert world.verdict.state == "slow"
-    assert "of a CPU" in world.verdict.headline
+    assert "is CPU-starved (5% of a core)" in world.verdict.headline
 
 
 def test_idle_ready_scheduler_burns_a_core() -> None:

@@ -7,10 +7,21 @@ from itertools import pairwise
 
 import pytest
 
-from sgmon.analyse.gpu.power_levels import levels, work_of
+from sgmon.analyse.gpu.power_levels import PowerHistory
 from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, stories
 from sgmon.analyse.store import SERIES_POINTS, Store
-from sgmon.model import Event, Gpu, GpuProcess, GpuReading, LogState, Milestone, Process, ProcsReading, Snapshot
+from sgmon.model import (
+    Event,
+    Gpu,
+    GpuLoad,
+    GpuProcess,
+    GpuReading,
+    LogState,
+    Milestone,
+    Process,
+    ProcsReading,
+    Snapshot,
+)
 from tests.diagnosis.replay import replay
 
 GIB = 1024**3
@@ -32,12 +43,16 @@ def test_a_gap_now_is_no_growth_and_no_flat() -> None:
     assert growth(track(GIB, GIB, GIB, GIB, None)) == growth(())
 
 
-def busy(util: float, *watts: float) -> str:
-    idle = [121.0] * 20
-    power = track(*idle, *watts)
-    used = track(*[GIB * 1.0] * len(power))
-    load = track(*[0.0] * 20, *[util] * len(watts))
-    return work_of(load, levels(used, load, power))
+def load(samples: list[tuple[float, int, float]]) -> GpuLoad:
+    """(used bytes, percent, watts), one a second."""
+    history = PowerHistory()
+    for t, (used, util, watts) in enumerate(samples):
+        history.add(Gpu(0, used_bytes=int(used), util_percent=util, power_w=watts), float(t))
+    return history.load(0)
+
+
+def busy(util: int, *watts: float) -> str:
+    return load([(GIB, 0, 121.0)] * 20 + [(GIB, util, one) for one in watts]).work
 
 
 def test_pinned_with_flat_low_power_spins() -> None:
@@ -52,14 +67,12 @@ def test_pinned_at_a_working_level_or_moving_is_work() -> None:
 
 
 def test_too_few_samples_tell_nothing() -> None:
-    assert work_of((), levels((), (), ())) == ""
+    assert load([(GIB, 100, 125.0)] * 4).work == ""
 
 
 def test_levels_are_the_cards_own_and_a_spin_is_no_work() -> None:
-    watts = [79.0] * 5 + [121.0] * 20 + [480.0, 510.0, 300.0] + [125.0] * 20
-    util = [0.0] * 25 + [60.0, 90.0, 40.0] + [100.0] * 20
-    used = [0.0] * 5 + [GIB * 1.0] * 43
-    seen = levels(track(*used), track(*util), track(*watts))
+    work = [(GIB, 60, 480.0), (GIB, 90, 510.0), (GIB, 40, 300.0)]
+    seen = load([(0, 0, 79.0)] * 5 + [(GIB, 0, 121.0)] * 20 + work + [(GIB, 100, 125.0)] * 20)
     assert (seen.idle_w, seen.work_w) == (121.0, 510.0)
     assert seen.flat
 

@@ -1,30 +1,25 @@
-"""One GPU over the last ten seconds: does its power move, is it pinned, did its memory step."""
+"""One GPU over the last ten seconds: does its power move, did its memory step."""
 
 from __future__ import annotations
 
-from collections import deque
-
 from sgmon.analyse import thresholds
-from sgmon.model import Gpu, Mark
+from sgmon.analyse.gpu.power_levels import CONTEXT_BYTES, POWER_RANGE_W, PowerHistory
+from sgmon.model import Gpu, GpuLoad, Mark
 from sgmon.units import rate, size
-
-WINDOW_S = 10.0
-MIN_SAMPLES = 5
 
 
 class GpuHistory:
-    """Utilisation and power samples of one GPU, and the memory at the last step."""
+    """Power and utilisation of one GPU, and its memory at the last step."""
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, int | None, float | None]] = deque()
+        self._power = PowerHistory()
         self._stepped_bytes: int | None = None
-        self._idle_w: float | None = None
+        self.load = GpuLoad(-1)
 
     def add(self, gpu: Gpu, t: float) -> list[Mark]:
-        """Take one reading; the signs of life in it. A falling memory is a sign as well: a buffer was freed."""
-        self._samples.append((t, gpu.util_percent, gpu.power_w))
-        while t - self._samples[0][0] > WINDOW_S:
-            self._samples.popleft()
+        """Take one reading; the signs of activity in it. A falling memory is one as well: a buffer was freed."""
+        self._power.add(gpu, t)
+        self.load = self._power.load(gpu.index)
         marks = []
         if gpu.used_bytes is not None:
             if self._stepped_bytes is None:
@@ -34,10 +29,10 @@ class GpuHistory:
                 sign = "+" if step > 0 else "-"
                 marks.append(Mark("gpu_memory", t, f"GPU {gpu.index} memory {sign}{size(abs(step))}"))
                 self._stepped_bytes = gpu.used_bytes
-        low, high = self.power_w()
-        if low is not None and high is not None and high - low >= thresholds.POWER_RANGE_W and self._moved_lately():
+        low, high = self.load.low_w, self.load.high_w
+        if low is not None and high is not None and high - low >= POWER_RANGE_W and self._changed_lately():
             marks.append(Mark("power", t, f"GPU {gpu.index} power moves between {low:.0f} and {high:.0f} W"))
-        if not any(m.signal == "power" for m in marks) and self._works_evenly(gpu):
+        elif self._works_evenly(gpu):
             marks.append(Mark("power", t, f"GPU {gpu.index} works at {gpu.power_w:.0f} W"))
         copied = max(gpu.pcie_rx_bytes_s or 0, gpu.pcie_tx_bytes_s or 0)
         if copied >= thresholds.PCIE_BYTES_S:
@@ -45,22 +40,12 @@ class GpuHistory:
         return marks
 
     def _works_evenly(self, gpu: Gpu) -> bool:
-        """Busy, and drawing far more than this card did when it idled with a context: no spinning kernel does."""
-        if gpu.power_w is None or (gpu.used_bytes or 0) < thresholds.CONTEXT_BYTES:
+        """Busy, and drawing far more than this card does when it idles with a context: no spinning kernel does."""
+        if gpu.power_w is None or (gpu.used_bytes or 0) < CONTEXT_BYTES:
             return False
-        self._idle_w = gpu.power_w if self._idle_w is None else min(self._idle_w, gpu.power_w)
-        return (gpu.util_percent or 0) >= 50 and gpu.power_w >= thresholds.POWER_WORK * self._idle_w
+        return (gpu.util_percent or 0) >= 50 and self._power.far_above_idle(gpu.power_w)
 
-    def util(self) -> tuple[int | None, int | None]:
-        """(lowest, highest) utilisation of the window, None until there are enough samples."""
-        values = [u for _, u, _ in self._samples if u is not None]
-        return (min(values), max(values)) if len(values) >= MIN_SAMPLES else (None, None)
-
-    def power_w(self) -> tuple[float | None, float | None]:
-        values = [p for _, _, p in self._samples if p is not None]
-        return (min(values), max(values)) if len(values) >= MIN_SAMPLES else (None, None)
-
-    def _moved_lately(self) -> bool:
+    def _changed_lately(self) -> bool:
         """The newest power differs from the one before: a step that is seconds old is no sign of now."""
-        values = [p for _, _, p in self._samples if p is not None][-3:]
-        return len(values) >= 2 and max(values) - min(values) >= thresholds.POWER_RANGE_W / 2
+        values = [p for _, _, p in self._power.samples if p is not None][-3:]
+        return len(values) >= 2 and max(values) - min(values) >= POWER_RANGE_W / 2

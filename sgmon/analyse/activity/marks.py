@@ -95,7 +95,8 @@ def _cpu(history: History, t: float) -> Iterator[Mark]:
         if name == "demand_s" and not _wants_it(history):
             return
         if step[0] / step[1] * 100 >= floor and share * 100 >= floor:
-            yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100)
+            queued = name == "demand_s"
+            yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100, queued)
             return
 
 

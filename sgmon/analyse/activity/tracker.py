@@ -15,6 +15,7 @@ from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ActivityClock,
     Event,
+    GpuLoad,
     GpuReading,
     LogReading,
     Mark,
@@ -153,25 +154,27 @@ class ActivityTracker:
                     for mark in marks:
                         self._mark(watched, mark)
 
-    def _with_gpu(self, clock: ActivityClock, watched: _Watched) -> ActivityClock:
-        clock = _with_marks(clock, watched)
-        if self._gpu_of.get(clock.pid) is None:
-            return clock
-        util_min, util_max, power_min, power_max = self._gpu_window(watched.process)
-        return replace(
-            clock,
-            gpu_util_min=util_min,
-            gpu_util_max=util_max,
-            gpu_power_min_w=power_min,
-            gpu_power_max_w=power_max,
-        )
+    def gpu_loads(self) -> tuple[GpuLoad, ...]:
+        """What each GPU does, in the order of the last reading."""
+        return tuple(history.load for history in self._gpus.values())
 
-    def _gpu_window(self, process: Process) -> tuple[int | None, int | None, float | None, float | None]:
-        index = self._gpu_of.get(process.pid)
+    def _with_gpu(self, clock: ActivityClock, watched: _Watched) -> ActivityClock:
+        return self._gpu_window(_with_marks(clock, watched))
+
+    def _gpu_window(self, clock: ActivityClock) -> ActivityClock:
+        index = self._gpu_of.get(clock.pid)
         history = None if index is None else self._gpus.get(index)
         if history is None:
-            return None, None, None, None
-        return (*history.util(), *history.power_w())
+            return clock
+        load = history.load
+        return replace(
+            clock,
+            gpu_util_min=load.util_min,
+            gpu_util_max=load.util_max,
+            gpu_power_min_w=load.low_w,
+            gpu_power_max_w=load.high_w,
+            gpu_spins=load.work == "spins",
+        )
 
     def _log(self, snapshot: Snapshot) -> None:
         for rank, mark in log_marks(snapshot.log):
@@ -229,7 +232,6 @@ class ActivityTracker:
 
     def _clock(self, watched: _Watched) -> ActivityClock:
         process, history = watched.process, watched.history
-        util_min, util_max, power_min, power_max = self._gpu_window(process)
         cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
         tree = history.rate("tree_s", CPU_WINDOW_S)
         rchar, disk = history.rate("rchar"), history.rate("read_bytes")
@@ -257,12 +259,8 @@ class ActivityTracker:
             load_bytes=watched.load_bytes,
             load_read_bytes=watched.load_read_bytes,
             disk_rate=disk,
-            gpu_util_min=util_min,
-            gpu_util_max=util_max,
-            gpu_power_min_w=power_min,
-            gpu_power_max_w=power_max,
         )
-        return _with_marks(clock, watched)
+        return self._with_gpu(clock, watched)
 
 
 def _with_marks(clock: ActivityClock, watched: _Watched) -> ActivityClock:

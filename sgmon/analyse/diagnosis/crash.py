@@ -66,8 +66,6 @@ def crashed(context: Context) -> Verdict | None:
         key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == "launcher", c.pid),
     )
     error = context.snapshot.log.error
-    if error is not None and _ended_by_request(error):
-        return _ended(context, _error_fact(error))
     if dead:
         return _from_death(context, dead, error)
     if error is not None and _is_fatal(context, error):
@@ -156,11 +154,6 @@ def _ended(context: Context, fact: Evidence) -> Verdict:
         rule="ended",
         evidence=(fact,),
     )
-
-
-def _ended_by_request(error: LogError) -> bool:
-    """A node of rank above 0 says so when node 0 was shut down: no failure."""
-    return error.kind == "rank_died" and error.text.rstrip().endswith("terminated with 0")
 
 
 def _from_log(context: Context, error: LogError) -> Verdict:

@@ -9,7 +9,7 @@ from sgmon.analyse.diagnosis.facts import doing_fact, files_facts, log_fact, qui
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.load import load_fact, load_of
 from sgmon.analyse.diagnosis.ready import foreign_holder
-from sgmon.analyse.diagnosis.slowness import slowness
+from sgmon.analyse.diagnosis.slowness import SlowKind, Slowness, slowness
 from sgmon.analyse.phase import words
 from sgmon.analyse.ranks.doing import doing
 from sgmon.model import Bar, Evidence, NextStep, Rank, Verdict
@@ -27,7 +27,7 @@ def moving(context: Context) -> Verdict:
     headline = _headline(context, movers) if movers or not slow else words(context.phase)
     return Verdict(
         "slow" if slow else "progressing",
-        f"{headline}: {slow}" if slow else headline,
+        f"{headline}: {slow.text}" if slow else headline,
         phase=context.phase,
         confidence=_confidence(context, movers),
         rule="slow" if slow else "moving",
@@ -132,9 +132,9 @@ def _confidence(context: Context, movers: list[Rank]) -> float:
     return 0.6 if movers else 0.7
 
 
-def _steps(slow: str) -> tuple[NextStep, ...]:
-    if "CPU" in slow:
+def _steps(slow: Slowness | None) -> tuple[NextStep, ...]:
+    if slow is not None and slow.kind is SlowKind.CPU:
         return (NextStep("See who takes the CPUs", "top -b -n 1 | head -n 20"),)
-    if "storage" in slow or "disk" in slow:
+    if slow is not None and slow.kind is SlowKind.STORAGE:
         return (NextStep("See what the disk does", "iostat -x 2 3"),)
     return ()

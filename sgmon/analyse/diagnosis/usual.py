@@ -15,19 +15,9 @@ _LATE_WIDE = 4.0
 UNDER_WAY = frozenset({"progressing", "slow", "suspect", "unknown"})
 
 
-def began_t(snapshot: Snapshot) -> float | None:
-    """When the server's process began, in watch seconds (negative: before the watch)."""
-    server = snapshot.server
-    if server is None:
-        return None
-    if server.started_epoch is not None:
-        return server.started_epoch - snapshot.epoch
-    return snapshot.server_seen_t
-
-
 def eta_s(snapshot: Snapshot) -> float | None:
     """Seconds until ready, from how far the start is and what usually remains from there."""
-    base, began = snapshot.baseline, began_t(snapshot)
+    base, began = snapshot.baseline, snapshot.began_t
     if base is None or base.ready_median_s is None or began is None or snapshot.verdict.state not in UNDER_WAY:
         return None
     passed = _last_passed(snapshot)
@@ -35,7 +25,7 @@ def eta_s(snapshot: Snapshot) -> float | None:
         remains = base.ready_median_s - (snapshot.t - began)
     else:
         usual, milestone = passed
-        remains = base.ready_median_s - usual.median_s - (snapshot.t - _passed_t(snapshot, milestone, began))
+        remains = base.ready_median_s - usual.median_s - (snapshot.t - _passed_t(snapshot, milestone))
     return remains if remains > 0 else None
 
 
@@ -52,7 +42,7 @@ def next_usual(snapshot: Snapshot) -> Usual | None:
 
 def words(snapshot: Snapshot) -> str:
     """ "kv_alloc is usually line 233 after 8m30s; this log is at line 217 after 10m00s (10 starts: same model)"."""
-    base, began, coming = snapshot.baseline, began_t(snapshot), next_usual(snapshot)
+    base, began, coming = snapshot.baseline, snapshot.began_t, next_usual(snapshot)
     if base is None or began is None or coming is None:
         return ""
     here = f"this log is at line {snapshot.log.lines} after {duration(snapshot.t - began)}"
@@ -62,7 +52,7 @@ def words(snapshot: Snapshot) -> str:
 
 def is_late(snapshot: Snapshot) -> bool:
     """Whether the next milestone is overdue beyond what nine of ten starts took (all of them, where they are few)."""
-    base, began, coming = snapshot.baseline, began_t(snapshot), next_usual(snapshot)
+    base, began, coming = snapshot.baseline, snapshot.began_t, next_usual(snapshot)
     if base is None or began is None or coming is None:
         return False
     took = snapshot.t - began
@@ -84,13 +74,6 @@ def quiet_s(snapshot: Snapshot) -> float | None:
     return snapshot.baseline.longest_quiet_s if snapshot.baseline is not None else None
 
 
-def _passed_t(snapshot: Snapshot, milestone: Milestone, began: float) -> float:
-    """When it was passed: by the log's clock where that is believable (a watch may begin late), else when seen."""
-    seen_t = milestone.seen_t if milestone.seen_t is not None else snapshot.t
-    dated = None if milestone.t is None else milestone.t - snapshot.epoch
-    return dated if dated is not None and began - 1.0 <= dated <= seen_t else seen_t
-
-
 def _last_passed(snapshot: Snapshot) -> tuple[Usual, Milestone] | None:
     """The furthest milestone of the baseline that this start has passed."""
     base = snapshot.baseline
@@ -101,3 +84,8 @@ def _last_passed(snapshot: Snapshot) -> tuple[Usual, Milestone] | None:
         first.setdefault(milestone.name, milestone)
     passed = [(known[name], milestone) for name, milestone in first.items() if name in known]
     return max(passed, key=lambda pair: (pair[0].median_s, pair[0].line), default=None)
+
+
+def _passed_t(snapshot: Snapshot, milestone: Milestone) -> float:
+    t = snapshot.passed_t(milestone)
+    return snapshot.t if t is None else t

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sgmon.analyse.gpu.holders import Holding, holdings_in, in_the_way
-from sgmon.analyse.gpu.power_levels import Levels, Points, levels, work_of
-from sgmon.model import Gpu, Milestone, Snapshot
+from sgmon.model import Gpu, GpuLoad, Milestone, Snapshot
 
 STEP_BYTES = 16 * 1024 * 1024
 RATE_WINDOW_S = 10.0
 #: how far memory or the log's plan may be off before it is said
 APART_BYTES = 2 * 1024**3
 GIB = 1024**3
+
+Points = Sequence[tuple[float, float | None]]
 #: stage -> the milestones that begin and end it
 _STAGES = (
     ("weights", ("load_begin",), ("load_end",)),
@@ -63,7 +64,7 @@ class GpuStory:
     index: int
     held: tuple[Holding, ...] = ()
     growth: Growth = Growth()
-    levels: Levels = Levels()
+    levels: GpuLoad = GpuLoad(-1)
     work: str = ""
     plan: Plan = Plan()
     stages: tuple[Stage, ...] = ()
@@ -82,16 +83,15 @@ def stories(snapshot: Snapshot) -> tuple[GpuStory, ...]:
 
 
 def _story(snapshot: Snapshot, gpu: Gpu, series: Mapping[str, Points]) -> GpuStory:
-    used, util, power = (series.get(f"gpu{gpu.index}.{what}", ()) for what in ("used", "util", "power"))
-    seen = levels(used, util, power)
+    load = next((one for one in snapshot.gpu_loads if one.index == gpu.index), GpuLoad(gpu.index))
     known = gpu.total_bytes is not None and gpu.used_bytes is not None
     free = (gpu.total_bytes or 0) - (gpu.reserved_bytes or 0) - (gpu.used_bytes or 0) if known else None
     return GpuStory(
         index=gpu.index,
         held=holdings_in(snapshot, gpu),
-        growth=growth(used),
-        levels=seen,
-        work="" if gpu.util_percent is None else work_of(util, seen),
+        growth=growth(series.get(f"gpu{gpu.index}.used", ())),
+        levels=load,
+        work=load.work,
         plan=plan_of(snapshot.log.milestones, gpu.ranks),
         stages=stages(snapshot, gpu.ranks),
         free_bytes=free,
@@ -187,21 +187,11 @@ def stages(snapshot: Snapshot, ranks: Sequence[str]) -> tuple[Stage, ...]:
     mine = [m for m in snapshot.log.milestones if not ranks or m.rank in ranks or not m.rank]
     out = []
     for name, begins, ends in _STAGES:
-        begun = [t for m in mine if m.name in begins and (t := _when(snapshot, m)) is not None]
-        ended = [t for m in mine if m.name in ends and (t := _when(snapshot, m)) is not None]
+        begun = [t for m in mine if m.name in begins and (t := snapshot.passed_t(m)) is not None]
+        ended = [t for m in mine if m.name in ends and (t := snapshot.passed_t(m)) is not None]
         if not begun and not ended:
             continue
         first = min([*begun, *ended])
         over = len([m for m in mine if m.name in begins]) <= len([m for m in mine if m.name in ends])
         out.append(Stage(name, first, max(ended) if ended and (over or name != "graphs") else None))
     return tuple(out)
-
-
-def _when(snapshot: Snapshot, milestone: Milestone) -> float | None:
-    """Lines that were there when the watch began are as old as the log's own clock says."""
-    seen_t = milestone.seen_t
-    if seen_t is None:
-        return None
-    if milestone.t is not None and seen_t - (snapshot.server_seen_t or 0.0) < 3.0:
-        return min(seen_t, milestone.t - snapshot.epoch)
-    return seen_t

@@ -40,23 +40,12 @@ def _lock(process: Process, stack: RankStack | None) -> Wait | None:
 
 
 def _spin(clock: ActivityClock | None) -> Wait | None:
-    if clock is None or not spins(clock):
+    """Its GPU spins, and the process itself is busy: a kernel that waits is polled by a thread at 100 %."""
+    if clock is None or not clock.gpu_spins or (clock.demand_percent is not None and clock.demand_percent < 50):
         return None
-    return Wait(
-        WaitKind.GPU_SPIN,
-        f"its GPU is pinned at 100 % with flat power ({clock.gpu_power_max_w:.0f} W): it spins in a collective",
-        "gpu",
-        0.8,
-    )
-
-
-def spins(clock: ActivityClock) -> bool:
-    """Utilisation pinned and power flat for ten seconds while the process itself is busy."""
-    low, high = clock.gpu_power_min_w, clock.gpu_power_max_w
-    if clock.gpu_util_min is None or low is None or high is None:
-        return False
-    busy = clock.demand_percent is None or clock.demand_percent >= 50
-    return busy and clock.gpu_util_min >= thresholds.UTIL_PINNED and high - low <= thresholds.POWER_FLAT_W
+    watts = clock.gpu_power_max_w or 0.0
+    text = f"its GPU is pinned at 100 % with flat power ({watts:.0f} W): it spins in a collective"
+    return Wait(WaitKind.GPU_SPIN, text, "gpu", 0.8)
 
 
 def _stack(stack: RankStack | None) -> Wait | None:
