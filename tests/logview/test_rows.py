@@ -158,12 +158,7 @@ TRACEBACK = (
 
 
 def of_sglang(text: str, folding: Folding | None = None) -> list[Row]:
-    from functools import partial
-
-    from sgmon.analyse.log.lines import describe as described
-    from sgmon.servers.sglang.log import RULES
-
-    real = partial(described, log=RULES)
+    from sgmon.analyse.log.lines import describe as real
 
     entries, offset = [], 0
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
