@@ -11,16 +11,20 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from sgmon import __version__
-from sgmon.model import KINDS, Event, Reading
+from sgmon.model import KINDS, Event, LogReading, Reading
+from sgmon.text import mask
 
 FORMAT = 1
+#: of a line that never ends so much is remembered
+_OPEN_LINE_LIMIT = 4096
+_LINE_ENDS = re.compile(r"(?<=[\r\n])")
 _TIME = re.compile(rb'\{"t":([0-9.]+),')
 
 
@@ -40,28 +44,61 @@ class Header:
     ticks: bool = False
 
 
+class Encoded(NamedTuple):
+    """An event and its bytes, made once for all that keep it. head: the beginning of its line, an open JSON object.
+    body: its reading; None for a tick."""
+
+    event: Event
+    head: bytes
+    body: bytes | None
+
+
 class Encoder:
-    """Event -> line. Keeps the last reading of each kind to write "same" instead of it again."""
+    """Event -> bytes. Secrets in log text are masked; one that is cut by the end of a reading is masked in both."""
+
+    def __init__(self) -> None:
+        self._open_line: dict[str, str] = {}  # path of a log -> its last line, as far as it has come
+
+    def encode(self, event: Event) -> Encoded | None:
+        """None for what is not recorded. Ticks are: verdicts are drawn at them."""
+        if event.kind != "tick" and (event.reading is None or event.kind not in KINDS):
+            return None
+        head: dict[str, Any] = {"t": round(event.t, 3), "k": event.kind}
+        if event.kind == "tick":
+            return Encoded(event, msgspec.json.encode(head)[:-1], None)
+        if event.took_s is not None:
+            head["took"] = round(event.took_s, 4)
+        reading = event.reading
+        if isinstance(reading, LogReading) and reading.text:
+            reading = replace(reading, text=self._masked(reading))
+        return Encoded(event, msgspec.json.encode(head)[:-1], msgspec.json.encode(reading))
+
+    def _masked(self, reading: LogReading) -> str:
+        """Its text with the line that it continues taken into account, in as many lines as before."""
+        begun = "" if reading.change else self._open_line.get(reading.path, "")
+        text = begun + reading.text
+        lines = _LINE_ENDS.split(text)
+        self._open_line[reading.path] = lines[-1][-_OPEN_LINE_LIMIT:]
+        text = mask(text) if "-----BEGIN " in text else "".join(map(mask, lines))
+        before = mask(begun)
+        return text[len(before) :] if text.startswith(before) else mask(reading.text)
+
+
+class Lines:
+    """The lines of one stream: a reading equal to the last of its kind becomes "same"."""
 
     def __init__(self) -> None:
         self._last: dict[str, bytes] = {}
 
-    def encode(self, event: Event) -> bytes | None:
-        """The line without its newline; None for what is not recorded. Ticks are: verdicts are drawn at them."""
-        if event.kind == "tick":
-            return msgspec.json.encode({"t": round(event.t, 3), "k": "tick"})
-        if event.reading is None or event.kind not in KINDS:
-            return None
-        body = msgspec.json.encode(event.reading)
-        head: dict[str, Any] = {"t": round(event.t, 3), "k": event.kind}
-        if event.took_s is not None:
-            head["took"] = round(event.took_s, 4)
+    def line(self, encoded: Encoded) -> bytes:
+        """Without its newline."""
+        event, head, body = encoded
+        if body is None:
+            return head + b"}"
         if event.kind != "log" and self._last.get(event.kind) == body:
-            head["same"] = 1
-        else:
-            self._last[event.kind] = body
-            head["r"] = msgspec.Raw(body)
-        return msgspec.json.encode(head)
+            return head + b',"same":1}'
+        self._last[event.kind] = body
+        return head + b',"r":' + body + b"}"
 
 
 class Decoder:

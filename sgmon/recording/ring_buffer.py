@@ -17,7 +17,7 @@ import msgspec
 
 from sgmon.model import Event, ServerReading
 from sgmon.paths import state_dir, write_whole
-from sgmon.recording.codec import Encoder, Header
+from sgmon.recording.codec import Encoded, Encoder, Header, Lines
 
 RING_BYTES = 4_000_000
 BLOCK_BYTES = 1 << 16
@@ -40,15 +40,21 @@ class FlightRing:
         self._block: list[bytes] = []
         self._block_bytes = 0
         self._encoder = Encoder()
+        self._lines = Lines()
         self._first: dict[str, bytes] = {}
         self._lock = threading.Lock()  # the engine writes, a saving thread copies
 
     def write(self, event: Event) -> None:
+        """Encode and keep one event."""
+        encoded = self._encoder.encode(event)
+        if encoded is not None:
+            self.keep(encoded)
+
+    def keep(self, encoded: Encoded) -> None:
+        """Keep one event that is encoded already."""
         with self._lock:
-            line = self._encoder.encode(event)
-            if line is None:
-                return
-            self._keep_first(event)
+            line = self._lines.line(encoded)
+            self._keep_first(encoded)
             self._block.append(line)
             self._block_bytes += len(line) + 1
             if self._block_bytes >= BLOCK_BYTES:
@@ -72,20 +78,20 @@ class FlightRing:
         self._members.append(member)
         self.bytes += len(member)
         self._block, self._block_bytes = [], 0
-        self._encoder = Encoder()  # a block must not say "same" about a reading that went with an older one
+        self._lines = Lines()  # a block must not say "same" about a reading that went with an older one
         while self.bytes > self.limit and len(self._members) > 1:
             self.bytes -= len(self._members.popleft())
             self.dropped += 1
 
-    def _keep_first(self, event: Event) -> None:
-        reading = event.reading
-        if isinstance(reading, ServerReading) and reading.server is not None and "server" not in self._first:
-            self._first.clear()
-        elif "server" not in self._first or event.kind in self._first:
+    def _keep_first(self, encoded: Encoded) -> None:
+        kind, reading = encoded.event.kind, encoded.event.reading
+        if reading is None or kind in self._first:
             return
-        line = Encoder().encode(event)
-        if line is not None:
-            self._first[event.kind] = line
+        if isinstance(reading, ServerReading) and reading.server is not None:
+            self._first.clear()
+        elif "server" not in self._first:
+            return
+        self._first[kind] = Lines().line(encoded)
 
 
 def flights_dir() -> Path:

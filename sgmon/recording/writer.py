@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from sgmon.model import Event, ProbeReading
-from sgmon.recording.codec import Encoder, Header
+from sgmon.recording.codec import Encoded, Encoder, Header, Lines
 
 FLUSH_S = 1.0
 CLOSE_S = 2.0
@@ -39,7 +39,8 @@ class Recorder:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self._squeeze = zlib.compressobj(5, zlib.DEFLATED, 31) if path.suffix == ".gz" else None
         self._encoder = Encoder()
-        self._lock = threading.Lock()  # around the encoder and what is squeezed; never held while writing
+        self._lines = Lines()
+        self._lock = threading.Lock()  # around the lines and what is squeezed; never held while writing
         self._fresh = bytearray()
         self._pending = bytearray()
         self._error: OSError | None = None
@@ -52,18 +53,21 @@ class Recorder:
         self._thread.start()
 
     def write(self, event: Event) -> None:
-        """Take one event over. Returns at once."""
+        """Encode and take over one event. Returns at once."""
+        encoded = self._encoder.encode(event)
+        if encoded is not None:
+            self.take(encoded)
+
+    def take(self, encoded: Encoded) -> None:
+        """Take over one event that is encoded already. Returns at once."""
         with self._lock:
             if self._closing:
                 return
             if len(self._pending) + len(self._fresh) > PENDING_BYTES:
-                if event.reading is not None:
-                    self.lost += 1
-                self._encoder = Encoder()  # "same" must not refer to what is lost
+                self.lost += encoded.body is not None
+                self._lines = Lines()  # "same" must not refer to what is lost
                 return
-            line = self._encoder.encode(event)
-            if line is not None:
-                self._add(line)
+            self._add(self._lines.line(encoded))
 
     def trouble(self) -> ProbeReading:
         """What is wrong with the file now, in words; no error: nothing."""

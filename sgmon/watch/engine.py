@@ -11,6 +11,7 @@ from sgmon.analyse.stacks.causes import Cause
 from sgmon.analyse.store import Store
 from sgmon.collect.source import Source
 from sgmon.model import Event, LogReading, ProbeReading, Snapshot
+from sgmon.recording.codec import Encoder
 from sgmon.recording.replay import REWIND, SHOW, ReplaySource
 from sgmon.watch.auto_stacks import ALARMING, Evidence
 
@@ -50,6 +51,7 @@ class Engine:
         self.failure = ""
         self.ended = threading.Event()
         self._recorder = recorder
+        self._encoder = Encoder()
         self._trouble = ProbeReading("recording")
         self._keeper = keeper
         self._user_causes = user_causes
@@ -147,10 +149,12 @@ class Engine:
         self._publish(force=event.kind in ("stacks", "server"))
 
     def _fold(self, event: Event) -> None:
-        if self._recorder is not None:
-            self._recorder.write(event)
-        if self._keeper is not None:
-            self._keeper.write(event)
+        keeping = self._recorder is not None or self._keeper is not None
+        encoded = self._encoder.encode(event) if keeping else None
+        if encoded is not None and self._recorder is not None:
+            self._recorder.take(encoded)
+        if encoded is not None and self._keeper is not None:
+            self._keeper.ring.keep(encoded)
         if isinstance(event.reading, LogReading):
             self.log_text.follow(event.reading)
         before = self.snapshot.verdicts

@@ -49,10 +49,6 @@ class Keeper:
         self._stored: set[tuple[int, int, str]] = set()
         self._ended_t: float | None = None
 
-    def write(self, event: Event) -> None:
-        """Every event of the watch."""
-        self.ring.write(event)
-
     def look(self, snapshot: Snapshot) -> list[Event]:
         """The snapshot after an event: begins what is due, and returns what has come of earlier work."""
         if _replaced(self._last, snapshot):

@@ -29,7 +29,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _keeper(history: StartDatabase | None = None) -> Keeper:
     keeper = Keeper(watches.EPOCH, history)
     for event in watches.events():
-        keeper.write(event)
+        keeper.ring.write(event)
     return keeper
 
 
@@ -67,7 +67,7 @@ def test_an_alarm_saves_the_flight_once_an_episode(state: str, state_home: Path)
 def test_the_file_is_written_again_with_what_came_after() -> None:
     keeper = _keeper()
     _look(keeper, snapshot("stalled", 20.0))
-    keeper.write(Event(25.0, "tick"))
+    keeper.ring.write(Event(25.0, "tick"))
     late = snapshot("stalled", 20.0 + SETTLE_S)
     _look(keeper, late)
     assert len(keeper.saved) == 1

@@ -21,6 +21,7 @@ from sgmon.model import (
     ServerReading,
 )
 from sgmon.recording import codec
+from sgmon.recording.ring_buffer import FlightRing
 from sgmon.recording.writer import Recorder
 
 EVENTS = [
@@ -107,3 +108,36 @@ def test_what_is_no_recording_is_said_in_words(tmp_path: Path, content: bytes) -
 def test_a_missing_file_is_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(codec.RecordingError, match="cannot open"):
         codec.read(tmp_path / "none")
+
+
+ARGS = "server_args=ServerArgs(model_path='/m', port=30000, api_key='k3y-of-the-house', token_ids=[1, 2])\n"
+LOG = "[2026-11-29 10:00:00] " + ARGS + "x " * 40 + "\rLoading 50%\rdone\ncurl --api-key k3y-of-the-house end"
+
+
+@pytest.mark.parametrize("piece", [1, 7, 30, 1000])
+def test_secrets_of_the_log_are_masked_also_where_readings_cut_them(tmp_path: Path, piece: int) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    recorder, ring = Recorder(path, epoch=0.0), FlightRing(0.0)
+    for at in range(0, len(LOG), piece):
+        event = Event(at / 1000, "log", LogReading("/l", offset=at, text=LOG[at : at + piece], size=len(LOG)))
+        recorder.write(event)
+        ring.write(event)
+    recorder.close()
+    for saved in (path, ring.save(tmp_path / "ring.jsonl.gz", "")):
+        text = "".join(event.reading.text for event in codec.read(saved)[1])
+        assert text.count("\n") == LOG.count("\n") and "token_ids=[1, 2]" in text and text.endswith(" end")
+        assert "port=30000, api_key=" in text
+        assert not any("k3y-of-the-house"[:n] in text for n in ((16, 8) if piece < 16 else (4,)))
+
+
+def test_one_encoding_serves_recorder_and_ring(tmp_path: Path) -> None:
+    recorder, ring, encoder = Recorder(tmp_path / "a.jsonl.gz", epoch=1000.0), FlightRing(1000.0), codec.Encoder()
+    for event in EVENTS:
+        encoded = encoder.encode(event)
+        assert encoded is not None
+        recorder.take(encoded)
+        ring.keep(encoded)
+    recorder.close()
+    ring.save(tmp_path / "b.jsonl.gz", "")
+    for name in ("a.jsonl.gz", "b.jsonl.gz"):
+        assert list(codec.read(tmp_path / name)[1]) == EVENTS
