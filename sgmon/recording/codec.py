@@ -19,12 +19,9 @@ import msgspec
 
 from sgmon import __version__
 from sgmon.model import KINDS, Event, LogReading, Reading
-from sgmon.text import mask
+from sgmon.recording.log_mask import LogMask
 
 FORMAT = 1
-#: of a line that never ends so much is remembered
-_OPEN_LINE_LIMIT = 4096
-_LINE_ENDS = re.compile(r"(?<=[\r\n])")
 _TIME = re.compile(rb'\{"t":([0-9.]+),')
 
 
@@ -54,10 +51,10 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """Event -> bytes. Secrets in log text are masked; one that is cut by the end of a reading is masked in both."""
+    """Event -> bytes. Secrets in log text are masked."""
 
     def __init__(self) -> None:
-        self._open_line: dict[str, str] = {}  # path of a log -> its last line, as far as it has come
+        self._masks: dict[str, LogMask] = {}  # by path of the log
 
     def encode(self, event: Event) -> Encoded | None:
         """None for what is not recorded. Ticks are: verdicts are drawn at them."""
@@ -70,18 +67,9 @@ class Encoder:
             head["took"] = round(event.took_s, 4)
         reading = event.reading
         if isinstance(reading, LogReading) and reading.text:
-            reading = replace(reading, text=self._masked(reading))
+            mask_of = self._masks.setdefault(reading.path, LogMask())
+            reading = replace(reading, text=mask_of.masked(reading.text, fresh=bool(reading.change)))
         return Encoded(event, msgspec.json.encode(head)[:-1], msgspec.json.encode(reading))
-
-    def _masked(self, reading: LogReading) -> str:
-        """Its text with the line that it continues taken into account, in as many lines as before."""
-        begun = "" if reading.change else self._open_line.get(reading.path, "")
-        text = begun + reading.text
-        lines = _LINE_ENDS.split(text)
-        self._open_line[reading.path] = lines[-1][-_OPEN_LINE_LIMIT:]
-        text = mask(text) if "-----BEGIN " in text else "".join(map(mask, lines))
-        before = mask(begun)
-        return text[len(before) :] if text.startswith(before) else mask(reading.text)
 
 
 class Lines:

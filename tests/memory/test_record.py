@@ -111,10 +111,13 @@ def test_a_missing_file_is_said_in_words(tmp_path: Path) -> None:
 
 
 ARGS = "server_args=ServerArgs(model_path='/m', port=30000, api_key='k3y-of-the-house', token_ids=[1, 2])\n"
-LOG = "[2026-11-29 10:00:00] " + ARGS + "x " * 40 + "\rLoading 50%\rdone\ncurl --api-key k3y-of-the-house end"
+LOG = "[2026-11-29 10:00:00] " + ARGS + "x " * 4000 + "\rLoading 50%\rdone\n"
+LOG += "-----BEGIN RSA PRIVATE KEY-----\nMIIBkeybody1\nkeybody2==\n-----END RSA PRIVATE KEY-----\n"
+LOG += "key '-----BEGIN PRIVATE KEY-----\\nkeybody3-----END PRIVATE KEY-----' after\n"
+LOG += "curl --api-key k3y-of-the-house end"
 
 
-@pytest.mark.parametrize("piece", [1, 7, 30, 1000])
+@pytest.mark.parametrize("piece", [1, 7, 30, 10_000])
 def test_secrets_of_the_log_are_masked_also_where_readings_cut_them(tmp_path: Path, piece: int) -> None:
     path = tmp_path / "a.jsonl.gz"
     recorder, ring = Recorder(path, epoch=0.0), FlightRing(0.0)
@@ -125,8 +128,14 @@ def test_secrets_of_the_log_are_masked_also_where_readings_cut_them(tmp_path: Pa
     recorder.close()
     for saved in (path, ring.save(tmp_path / "ring.jsonl.gz", "")):
         text = "".join(event.reading.text for event in codec.read(saved)[1])
-        assert text.count("\n") == LOG.count("\n") and "token_ids=[1, 2]" in text and text.endswith(" end")
+        assert (
+            text.count("\n") == LOG.count("\n")
+            and text.count("x ") == 4000
+            and "token_ids=[1, 2]" in text
+            and text.endswith(" end")
+        )
         assert "port=30000, api_key=" in text
+        assert "keybody" not in text and text.count("PRIVATE KEY-----") == 4 and "' after" in text
         assert not any("k3y-of-the-house"[:n] in text for n in ((16, 8) if piece < 16 else (4,)))
 
 
