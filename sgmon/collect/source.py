@@ -70,7 +70,7 @@ class LiveSource:
             if thread not in late:
                 thread.start()
         while not self._stop.is_set():
-            now = self.clock.now()
+            now = self.clock.stamp()
             if late and (self._server_asked or len(late) == len(self._threads) or now >= FIRST_LOOK_S):
                 for thread in late:
                     thread.start()
@@ -91,7 +91,7 @@ class LiveSource:
         for thread in self._threads:
             thread.wake()
         try:
-            self._queue.put_nowait(Event(self.clock.now(), "tick"))  # the loop need not wait for its next tick
+            self._queue.put_nowait(Event(self.clock.stamp(), "tick"))  # the loop need not wait for its next tick
         except queue.Full:
             pass
 
@@ -123,7 +123,7 @@ class LiveSource:
 
     def tell(self, name: str, error: str, remedy: str) -> None:
         """Say something that no probe sees, e.g. the end of a command that sgmon has started. Any thread."""
-        self._emit(Event(self.clock.now(), "probe", ProbeReading(name, error=error, remedy=remedy)))
+        self._emit(Event(self.clock.stamp(), "probe", ProbeReading(name, error=error, remedy=remedy)))
 
     def _tick(self, now: float) -> Iterator[Event]:
         for thread in self._threads:

@@ -25,6 +25,10 @@ class Clock:
     def now(self) -> float:
         return time.monotonic() - self._zero
 
+    def stamp(self) -> float:
+        """``now`` in whole milliseconds, as a recording keeps it: a replay computes the same rates."""
+        return round(self.now(), 3)
+
 
 class ProbeError(Exception):
     """An expected failure of a probe: words for the screen, and what would help."""
@@ -79,6 +83,7 @@ class ProbeThread:
         self._thread = threading.Thread(target=self._loop, name=f"probe-{probe.name}", daemon=True)
 
     def start(self) -> None:
+        self._wake.clear()  # what it was woken for is seen by its first read
         self._thread.start()
 
     def wake(self) -> None:
@@ -116,14 +121,15 @@ class ProbeThread:
             return False
         finally:
             self.in_flight_since_t = None
-        now = self._clock.now()
+        took_s = round(self._clock.now() - start, 4)
+        now = self._clock.stamp()
         if self._failing:
             self._failing = False
             self._emit(Event(now, "probe", ProbeReading(self.probe.name)))
         for reading in readings:
-            self._emit(Event(now, self.probe.kind, reading, took_s=now - start))
+            self._emit(Event(now, self.probe.kind, reading, took_s))
         return bool(getattr(self.probe, "busy", False))
 
     def _fail(self, words: str, remedy: str) -> None:
         self._failing = True
-        self._emit(Event(self._clock.now(), "probe", ProbeReading(self.probe.name, error=words, remedy=remedy)))
+        self._emit(Event(self._clock.stamp(), "probe", ProbeReading(self.probe.name, error=words, remedy=remedy)))
