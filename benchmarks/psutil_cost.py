@@ -91,7 +91,10 @@ def own_fds(pids: list[int]) -> None:
 
 def own_argvs() -> None:
     for pid in tree.scan("/proc"):
-        stat.cmdline("/proc", pid)
+        try:
+            stat.cmdline("/proc", pid)
+        except OSError:
+            continue
 
 
 def cost_ms(work: Callable[[], object]) -> float:
