@@ -30,7 +30,7 @@ def watch_live(args: argparse.Namespace) -> int:
         try:
             find(Path(settings.proc_root), settings)
         except TargetError as err:
-            from sgmon.commands.status import say_no_server
+            from sgmon.commands.output import say_no_server
 
             return say_no_server(err)
     return _live(settings)

@@ -7,10 +7,9 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import msgspec
-
 from sgmon.commands import FAILED, READY, USAGE
 from sgmon.commands import log as log_command
+from sgmon.commands.output import print_json
 from sgmon.history import from_snapshot
 from sgmon.history.compare import as_lines, compare
 from sgmon.history.database import DatabaseError, StartDatabase
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     diff = compare(a, b)
     if args.json:
         body = {"schema": 1, "a": _head(a, args.a), "b": _head(b, args.b), **dataclasses.asdict(diff)}
-        sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+        print_json(body)
     else:
         print("\n".join(as_lines(diff, a, b, args.a, args.b)))
     return READY

@@ -8,10 +8,9 @@ import sys
 import threading
 from pathlib import Path
 
-import msgspec
-
 from sgmon.collect.gpu.probe import GpuProbe
 from sgmon.collect.probes.base import Clock, ProbeError, Watched
+from sgmon.commands.output import print_json
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     checks += starting(settings.proc_root, port, gpu) if server is None else server_checks(settings.proc_root, server)
     if args.json:
         body = {"schema": 1, "checks": [_safe(check) for check in checks]}
-        sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+        print_json(body)
     else:
         print("\n".join(as_lines(checks)))
     return 0

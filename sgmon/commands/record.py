@@ -12,7 +12,7 @@ from sgmon.commands import FAILED, exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
-from sgmon.export import text_report
+from sgmon.export.text import progress_line
 from sgmon.model import ProbeStatus, Snapshot
 from sgmon.recording.writer import NAME, Recorder
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     engine.stop()
     lost = f" ({recorder.trouble().error})" if recorder.trouble().error else ""
     failed = f"{engine.failure}; recorded up to then" if engine.failure else "recorded"
-    speaker.say(f"{failed} in {path}{lost}; {text_report.progress_line(last)}")
+    speaker.say(f"{failed} in {path}{lost}; {progress_line(last)}")
     speaker.close()
     return FAILED if engine.failure or lost else exit_code(last.verdict.state)
 

@@ -8,10 +8,9 @@ import sys
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from sgmon import units
 from sgmon.commands import FAILED, READY, USAGE
+from sgmon.commands.output import print_json
 from sgmon.history import from_snapshot
 from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.finished_start import FinishedStart
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err.words}. {err.remedy}", file=sys.stderr)
         return FAILED
     if args.json:
-        sys.stdout.buffer.write(msgspec.json.encode({"schema": 1, "runs": [_object(one) for one in runs]}) + b"\n")
+        print_json({"schema": 1, "runs": [_object(one) for one in runs]})
     elif args.id is not None:
         print("\n".join(full(runs[0])))
     elif runs:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
-
-import msgspec
+from pathlib import Path
 
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.commands import exit_code
 from sgmon.commands.live import live_engine
+from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.discovery import TargetError, find
-from sgmon.export import text_report
+from sgmon.export.json import status_report
+from sgmon.export.text import as_text
 from sgmon.model import Event, Snapshot
 from sgmon.watch.engine import Engine
 
@@ -22,13 +22,11 @@ HELP = "one look, one verdict, exit"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
+    parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
     parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (signs of life need time)")
 
 
 def run(args: argparse.Namespace) -> int:
-    from pathlib import Path
-
     try:
         settings = settings_from(args)
         watch_s = seconds("--seconds", args.seconds)
@@ -41,20 +39,10 @@ def run(args: argparse.Namespace) -> int:
     engine = live_engine(settings, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu)
     if args.json:
-        sys.stdout.buffer.write(msgspec.json.encode(text_report.as_json(snapshot)) + b"\n")
+        print_json(status_report(snapshot))
     else:
-        print("\n".join(text_report.as_text(snapshot)))
+        print("\n".join(as_text(snapshot)))
     return exit_code(snapshot.verdict.state)
-
-
-def say_no_server(err: TargetError, *, as_json: bool = False) -> int:
-    """Say that there is no such server, on stderr, with --json as an object on stdout; returns the exit code."""
-    if as_json:
-        body = {"schema": text_report.SCHEMA, "error": {"text": err.words, "remedy": err.remedy}}
-        sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
-    else:
-        print(f"sgmon: {err}", file=sys.stderr)
-    return exit_code("waiting")
 
 
 def look(engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = False) -> Snapshot:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 from sgmon.commands import NO_SERVER, NOT_READY, READY, exit_code
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
+from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.speaker import Speaker
-from sgmon.commands.status import say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.discovery import TargetError, find
-from sgmon.export import text_report
+from sgmon.export.json import status_report
+from sgmon.export.text import as_text, progress_line
 from sgmon.model import Snapshot
 from sgmon.watch.engine import Engine
 
@@ -53,7 +51,7 @@ def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
         help="run this once by the shell when it stands still, with SGMON_STATE, SGMON_HEADLINE, SGMON_PID ... set",
     )
     parser.add_argument("--report", metavar="FILE", default="", help="write the evidence bundle when it is not ready")
-    parser.add_argument("--json", action="store_true", help="print one JSON object at the end (schema 1)")
+    parser.add_argument("--json", action="store_true", help="one JSON object at the end (docs/status.schema.json)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
         turned = state != said_state and state in _TURNS
         if not quiet and (snapshot.t - said_t >= LINE_S or turned):
             said_t, said_state = snapshot.t, state
-            speaker.say(text_report.progress_line(snapshot))
+            speaker.say(progress_line(snapshot))
         if over:
             engine.source.stop()
 
@@ -158,6 +156,6 @@ def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: S
         speaker.say(f"flight saved: {path} (sgmon replay shows it)")
     speaker.close()
     if at_end.as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(text_report.as_json(last)) + b"\n")
+        print_json(status_report(last))
     else:
-        print("\n".join(text_report.as_text(last)))
+        print("\n".join(as_text(last)))

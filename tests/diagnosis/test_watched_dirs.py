@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sgmon.export import text_report
+import msgspec
+
+from sgmon.export.json import status_report
+from sgmon.export.text import as_text
 from sgmon.model import Event, WatchDirReading, WatchedDir
 from tests.diagnosis.world import MB, World
 
@@ -52,11 +55,9 @@ def test_in_the_report() -> None:
     dumped(world, 3, 5 * MB)
     dumped(world, 4, 6 * MB)
     world.run(2)
-    said = text_report.as_json(world.store.snapshot)["watch_dirs"]
+    said = msgspec.to_builtins(status_report(world.store.snapshot))["watch_dirs"]
     assert [(one["path"], one["files"], one["size_bytes"]) for one in said] == [("/dev/shm/dump", 4, 6 * MB)]
-    assert any(
-        line.startswith("files   /dev/shm/dump: 4 files") for line in text_report.as_text(world.store.snapshot)
-    )
+    assert any(line.startswith("files   /dev/shm/dump: 4 files") for line in as_text(world.store.snapshot))
 
 
 def test_files_that_go_are_no_sign() -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
 import random
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from sgmon.analyse.store import Store
 from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, collect, pack
 from sgmon.export.bundle.page import MOST_CHARS
 from sgmon.export.bundle.redact import Redactor
+from sgmon.export.json_schema import SCHEMA, StatusReport
 from sgmon.model import Event, Evidence, Frame, LogReading, Server, StackDump, Thread
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import FlightRing
@@ -128,7 +129,7 @@ def test_what_tells_of_the_start_is_still_there(bundle: Bundle) -> None:
     for heading in ("### Describe the bug", "### Reproduction", "### Environment", "load_begin"):
         assert heading in page
     assert len(page) <= MOST_CHARS
-    assert json.loads(_files(bundle)["status.json"])["schema"] == 1
+    assert msgspec.json.decode(_files(bundle)["status.json"], type=StatusReport).schema == SCHEMA
 
 
 def test_what_was_masked_is_listed(bundle: Bundle) -> None:

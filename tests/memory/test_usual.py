@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.store import Store
-from sgmon.export import text_report
+from sgmon.export.json import status_report
+from sgmon.export.text import eta_words, progress_line
 from sgmon.history.baseline import summed
 from sgmon.history.from_snapshot import start_of
 from sgmon.model import Event, Snapshot
@@ -48,15 +49,15 @@ def test_starts_with_other_caches_make_late_a_lot_later() -> None:
 def test_the_time_that_remains() -> None:
     assert usual.eta_s(_at(30.0, 3)) == 61.0 - 23.0 - 8.0  # load_begin was passed at 22 s of the watch
     assert usual.eta_s(_at(200.0, 3)) is None
-    words = text_report.progress_line(_at(30.0, 3))
+    words = progress_line(_at(30.0, 3))
     assert words.endswith("ready in about 30s (usually 1m01s, 1 start)")
-    assert "later than usual" in text_report.progress_line(_at(200.0, 3))
+    assert "later than usual" in progress_line(_at(200.0, 3))
 
 
 def test_a_first_start_has_no_number() -> None:
     now = replace(_at(30.0, 3), baseline=None, usual_s=())
-    assert (usual.words(now), usual.eta_s(now), text_report.eta_words(now)) == ("", None, "")
-    assert text_report.as_json(now)["usual"] is None
+    assert (usual.words(now), usual.eta_s(now), eta_words(now)) == ("", None, "")
+    assert status_report(now).usual is None
 
 
 def test_phases_reach_the_rules() -> None:

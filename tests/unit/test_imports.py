@@ -22,7 +22,10 @@ def _loaded(code: str, wanted: list[str]) -> list[str]:
 
 def test_the_engine_loads_no_terminal_library() -> None:
     assert (
-        _loaded("import sgmon.watch.engine, sgmon.export.text_report", ["textual", "rich", "httpx", "pynvml"]) == []
+        _loaded(
+            "import sgmon.watch.engine, sgmon.export.text, sgmon.export.json", ["textual", "rich", "httpx", "pynvml"]
+        )
+        == []
     )
 
 

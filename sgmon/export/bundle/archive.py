@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import secrets
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from sgmon import units
-from sgmon.export import text_report
 from sgmon.export.bundle.collect import Materials
 from sgmon.export.bundle.events import masked_recording
 from sgmon.export.bundle.page import page, stacks_text
 from sgmon.export.bundle.redact import Redactor
+from sgmon.export.json import status_report
 from sgmon.model import LogState, Snapshot
 from sgmon.paths import write_whole
 from sgmon.recording.codec import RecordingError
@@ -88,7 +89,7 @@ def _pack(
                 parts[title] = masked_recording(recording, redact, room // 2 if materials.flight else room, log=log)
             except RecordingError:
                 continue
-    parts["status.json"] = json.dumps(text_report.as_json(snapshot), ensure_ascii=False, indent=1).encode()
+    parts["status.json"] = msgspec.json.format(msgspec.json.encode(status_report(snapshot)), indent=1)
     for title, text in (
         ("log-head.txt", clean.log_head),
         ("log.txt", clean.log_tail),

@@ -8,8 +8,8 @@ from sgmon import __version__, units
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.summary import summarize, summary_lines
-from sgmon.export import text_report
 from sgmon.export.bundle.collect import Materials
+from sgmon.export.text import as_text
 from sgmon.history import from_snapshot
 from sgmon.model import Process, Snapshot
 from sgmon.text import clean, masked_argv
@@ -48,7 +48,7 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
     if log:
         yield from _log(materials, tail)
     yield from _folded("Stacks of all ranks, merged", list(_stacks(snapshot)))
-    yield from _folded("Ranks, GPUs, port", text_report.as_text(snapshot))
+    yield from _folded("Ranks, GPUs, port", as_text(snapshot))
     yield from _folded("Every process, from /proc", [line for p in snapshot.procs.processes for line in _process(p)])
     yield from _folded("Arguments", [f"{name} = {value}" for name, value in _arguments(snapshot)])
     yield from ("", "In this bundle: " + ", ".join(inside) + ".")

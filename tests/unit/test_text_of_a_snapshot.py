@@ -7,30 +7,32 @@ from dataclasses import replace
 import pytest
 
 from sgmon.analyse.store import Store
-from sgmon.export import text_report
+from sgmon.export.json import status_report
+from sgmon.export.shown import ready_after_s
+from sgmon.export.text import as_text, eta_words
 from sgmon.history.baseline import summed
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import Baseline, Snapshot, Verdict
 from tests.memory import watches
 
 
-def folded(text: str = "") -> Snapshot:
+def folded(text: str = "", log_t: float = 0.5) -> Snapshot:
     store = Store(watches.EPOCH)
-    for event in watches.events(text):
+    for event in watches.events(text, log_t):
         store.step(event)
     return store.snapshot
 
 
 def test_a_ready_server_says_how_long_its_start_took() -> None:
-    ready = replace(folded(), verdict=Verdict("ready", "ready", since_t=0.6))
-    assert text_report.as_text(ready)[0].startswith("READY after 1m01s: ")
+    ready = replace(folded(log_t=60.4), verdict=Verdict("ready", "ready", since_t=60.4))
+    assert as_text(ready)[0].startswith("READY after 1m01s: ")
 
 
 def test_a_start_without_dates_that_was_over_before_the_watch_took_an_unknown_time() -> None:
     ready = replace(folded("The server is fired up and ready to roll!\n"), verdict=Verdict("ready", "ready"))
-    assert text_report.ready_after_s(ready) is None
-    assert text_report.as_text(replace(ready, t=0.6))[0].startswith("READY: ")
-    assert text_report.as_text(replace(ready, t=40.0))[0].startswith("READY (for 40s): ")
+    assert ready_after_s(ready) is None
+    assert as_text(replace(ready, t=0.6))[0].startswith("READY: ")
+    assert as_text(replace(ready, t=40.0))[0].startswith("READY (for 40s): ")
 
 
 def usual() -> Baseline:
@@ -44,7 +46,7 @@ def usual() -> Baseline:
 @pytest.mark.parametrize("state", ["crashed", "stalled", "stopped", "ready", "unhealthy", "waiting-by-design"])
 def test_no_time_to_ready_where_nothing_goes_on(state: str) -> None:
     going = replace(folded(), verdict=Verdict("progressing", ""), baseline=usual(), t=30.0)
-    assert "ready in about" in text_report.eta_words(going)
+    assert "ready in about" in eta_words(going)
     ended = replace(going, verdict=Verdict(state, ""))
-    assert text_report.eta_words(ended) == ""
-    assert text_report.as_json(ended)["usual"]["eta_s"] is None
+    assert eta_words(ended) == ""
+    assert (report := status_report(ended).usual) is not None and report.eta_s is None

@@ -1,0 +1,26 @@
+"""What the commands print: JSON objects on stdout, and what is said when there is no server."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from sgmon.commands import NO_SERVER
+from sgmon.discovery import TargetError
+from sgmon.export.json_schema import SCHEMA, FailureReport, FailureText
+
+
+def print_json(body: object) -> None:
+    """One object, one line, on stdout."""
+    sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def say_no_server(err: TargetError, *, as_json: bool = False) -> int:
+    """Say that there is no such server, on stderr, with --json as an object on stdout; returns the exit code."""
+    if as_json:
+        print_json(FailureReport(SCHEMA, FailureText(err.words, err.remedy)))
+    else:
+        print(f"sgmon: {err}", file=sys.stderr)
+    return NO_SERVER

@@ -1,0 +1,257 @@
+"""A snapshot as the object of ``sgmon status --json``. Secrets are masked and foreign text is cleaned here. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sgmon.analyse.diagnosis import usual
+from sgmon.export.json_schema import (
+    SCHEMA,
+    ActivityReport,
+    BarReport,
+    CauseReport,
+    ChangeReport,
+    ErrorReport,
+    EvidenceReport,
+    GpuProcessReport,
+    GpuReport,
+    ListenerReport,
+    LogReport,
+    MilestoneReport,
+    MissingReport,
+    PortReport,
+    RankReport,
+    ServerReport,
+    StatusReport,
+    StepReport,
+    UsualMilestoneReport,
+    UsualReport,
+    WaitReport,
+    WatchDirReport,
+)
+from sgmon.export.shown import last_activity, port_words, ready_after_s, role_label, safe, shown_processes
+from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
+from sgmon.model.roles import Role
+from sgmon.text import clean, masked_argv
+
+
+def status_report(snapshot: Snapshot) -> StatusReport:
+    """The whole object."""
+    verdict, gpu = snapshot.verdict, snapshot.gpu
+    return StatusReport(
+        schema=SCHEMA,
+        t=round(snapshot.epoch + snapshot.t, 3),
+        server=None if snapshot.server is None else _server(snapshot.server),
+        state=verdict.state,
+        phase=verdict.phase,
+        since_s=round(max(0.0, snapshot.t - verdict.since_t), 1),
+        ready_after_s=_rounded(ready_after_s(snapshot)) if verdict.state == "ready" else None,
+        confidence=round(verdict.confidence, 2),
+        headline=safe(verdict.headline),
+        rule=verdict.rule,
+        odd_ranks=verdict.odd_ranks,
+        evidence=tuple(
+            EvidenceReport(
+                fact.signal,
+                fact.rank,
+                fact.pid,
+                safe(fact.text),
+                safe(fact.value) if isinstance(fact.value, str) else fact.value,
+            )
+            for fact in verdict.evidence
+        ),
+        missing=_missing(verdict.missing),
+        next=tuple(StepReport(safe(step.text), safe(step.command)) for step in verdict.next),
+        causes=_causes(snapshot),
+        ranks=_ranks(snapshot),
+        gpus=None if gpu.unavailable else tuple(_gpu(one) for one in gpu.gpus),
+        gpu_note=safe(gpu.unavailable) or ("simulated" if gpu.simulated else gpu.source),
+        port=_port(snapshot),
+        log=_log(snapshot),
+        watch_dirs=_watch_dirs(snapshot),
+        usual=_usual(snapshot),
+        verdicts=tuple(
+            ChangeReport(round(change.t, 1), change.state, safe(change.headline)) for change in snapshot.verdicts
+        ),
+    )
+
+
+def _missing(gaps: Iterable[Missing]) -> tuple[MissingReport, ...]:
+    return tuple(MissingReport(gap.signal, safe(gap.why), safe(gap.remedy)) for gap in gaps)
+
+
+def _causes(snapshot: Snapshot) -> tuple[CauseReport, ...]:
+    return tuple(
+        CauseReport(
+            id=hit.id,
+            title=safe(hit.title),
+            confidence=hit.confidence,
+            ranks=hit.ranks,
+            evidence=tuple(safe(text) for text in hit.evidence),
+            advice=safe(hit.advice),
+            command=safe(hit.command),
+            sources=hit.sources,
+        )
+        for hit in snapshot.causes
+    )
+
+
+def _server(server: Server) -> ServerReport:
+    args = server.args
+    return ServerReport(
+        family=server.family,
+        pid=server.pid,
+        started=server.started_epoch,
+        version=server.version or None,
+        version_source=server.version_source,
+        model=safe(args.model_path),
+        host=args.host,
+        port=args.port,
+        tp=args.tp,
+        dp=args.dp,
+        pp=args.pp,
+        ep=args.ep,
+        nnodes=args.nnodes,
+        node_rank=args.node_rank,
+        args_source=server.args_source,
+        argv=masked_argv(server.argv),
+    )
+
+
+def _ranks(snapshot: Snapshot) -> tuple[RankReport, ...]:
+    by_pid = {rank.pid: rank for rank in snapshot.ranks}
+    return tuple(_rank(snapshot, process, by_pid.get(process.pid)) for process in shown_processes(snapshot))
+
+
+def _rank(snapshot: Snapshot, process: Process, rank: Rank | None) -> RankReport:
+    """rank: None for a process that is no subject of the verdict."""
+    clock = next((clock for clock in snapshot.clocks if clock.pid == process.pid), None)
+    return RankReport(
+        rank=process.rank,
+        rank_inferred=process.rank_inferred,
+        role=Role(process.role).value,
+        role_label=role_label(snapshot.server, process),
+        pid=process.pid,
+        state=process.state,
+        rank_state=None if rank is None else rank.state.value,
+        wait=None if rank is None else _wait(rank),
+        gone=process.gone,
+        exit_code=process.exit_code,
+        exit_signal=process.exit_signal,
+        milestone=None if rank is None or not rank.passed else rank.passed[-1].name,
+        phase=None if rank is None else rank.phase or None,
+        cpu_percent=None if clock is None else _rounded(clock.cpu_percent),
+        read_bytes_s=None if clock is None else _rounded(clock.read_rate),
+        rss_anon_bytes=process.rss_anon_bytes,
+        rss_file_bytes=process.rss_file_bytes,
+        wchan=process.wchan,
+        call=None if process.call is None else process.call.name,
+        call_target=None if process.call is None else safe(process.call.target),
+        same_log=process.same_log,
+        shards=None if process.shards is None else len(process.shards.names),
+        compilers=len(process.compilers),
+        last_sign_of_life=_activity(last_activity(snapshot, process), snapshot.t),
+        missing=_missing(process.missing),
+    )
+
+
+def _wait(rank: Rank) -> WaitReport | None:
+    wait = rank.wait
+    if wait.kind is WaitKind.NONE:
+        return None
+    return WaitReport(wait.kind.value, safe(wait.text), safe(wait.target), wait.holder)
+
+
+def _activity(mark: Mark | None, t: float) -> ActivityReport | None:
+    return None if mark is None else ActivityReport(mark.signal, round(t - mark.t, 1), safe(mark.text))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _gpu(gpu: Gpu) -> GpuReport:
+    return GpuReport(
+        index=gpu.index,
+        name=safe(gpu.name),
+        used_bytes=gpu.used_bytes,
+        total_bytes=gpu.total_bytes,
+        util_percent=gpu.util_percent,
+        power_w=gpu.power_w,
+        temperature_c=gpu.temperature_c,
+        ranks=gpu.ranks,
+        ranks_inferred=gpu.ranks_inferred,
+        error=safe(gpu.error),
+        processes=tuple(GpuProcessReport(p.pid, p.rank, safe(p.name), p.used_bytes) for p in gpu.processes),
+    )
+
+
+def _port(snapshot: Snapshot) -> PortReport | None:
+    port = snapshot.port
+    if port is None:
+        return None
+    return PortReport(
+        host=port.host,
+        port=port.port,
+        answer=port.answer,
+        status=port.status,
+        latency_s=None if port.latency_s is None else round(port.latency_s, 3),
+        listeners=tuple(ListenerReport(one.address, one.pid, one.ours, safe(one.name)) for one in port.listeners),
+        text=port_words(port),
+    )
+
+
+def _log(snapshot: Snapshot) -> LogReport | None:
+    log, server = snapshot.log, snapshot.server
+    if not log.path and (server is None or not server.log_kind):
+        return None
+    milestone, error = log.last_milestone, log.error
+    return LogReport(
+        path=safe(log.path) or (safe(server.log_path) if server else ""),
+        kind=log.kind or (server.log_kind if server else ""),
+        lines=log.lines,
+        size_bytes=log.size,
+        quiet_s=None if log.last_activity_t is None else round(snapshot.t - log.last_activity_t, 1),
+        phase=log.phase,
+        last_milestone=None
+        if milestone is None
+        else MilestoneReport(milestone.name, milestone.line, milestone.rank, milestone.t),
+        bars=tuple(BarReport(bar.name, bar.done, bar.total) for bar in log.bars),
+        error=None if error is None else ErrorReport(error.kind, error.line, error.rank, safe(error.text)),
+        last_line=None if log.last_line is None else safe(clean(log.last_line.text, 300)),
+        note=safe(log.note),
+    )
+
+
+def _watch_dirs(snapshot: Snapshot) -> tuple[WatchDirReport, ...]:
+    seen = snapshot.watch_dirs
+    now = snapshot.epoch + snapshot.t
+    return tuple(
+        WatchDirReport(
+            path=safe(folder.path),
+            files=folder.files,
+            size_bytes=folder.size_bytes,
+            used_bytes=folder.used_bytes,
+            newest_age_s=None if folder.newest_epoch is None else round(max(0.0, now - folder.newest_epoch), 1),
+            cut=folder.cut,
+            note=safe(folder.note),
+        )
+        for folder in (seen.dirs if seen is not None else ())
+    )
+
+
+def _usual(snapshot: Snapshot) -> UsualReport | None:
+    """From finished starts; None when there is none to compare with."""
+    base = snapshot.baseline
+    if base is None:
+        return None
+    coming = usual.next_usual(snapshot)
+    return UsualReport(
+        starts=base.count,
+        like=base.like,
+        ready_median_s=base.ready_median_s,
+        ready_p90_s=base.ready_p90_s,
+        eta_s=_rounded(usual.eta_s(snapshot)),
+        next=None if coming is None else UsualMilestoneReport(coming.name, coming.line, coming.median_s),
+        text=usual.words(snapshot),
+    )

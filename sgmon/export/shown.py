@@ -1,0 +1,83 @@
+"""What the text and the JSON of a snapshot show alike: safe text, the port in words, which processes, how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sgmon import units
+from sgmon.model import Mark, PortReading, Process, Rank, Server, Snapshot
+from sgmon.model.roles import Role
+from sgmon.text import clean, mask
+
+_SHOWN_ROLES = frozenset(
+    {Role.LAUNCHER, Role.WORKER, Role.ENGINE, Role.IMPORTING, Role.CONTROLLER, Role.API_SERVER, Role.DETOKENIZER}
+)
+#: a log that was there when the watch began is read within this time
+_READ_S = 5.0
+
+
+def safe(text: str | float | None) -> str:
+    """Foreign text without escapes and secrets; "" for None and 0."""
+    return mask(clean(str(text))) if text else ""
+
+
+def shown_processes(snapshot: Snapshot) -> tuple[Process, ...]:
+    """Those whose life and death matter to a start; ranks that have ended come last, with their last facts."""
+    seen = tuple(process for process in snapshot.procs.processes if Role(process.role) in _SHOWN_ROLES)
+    pids = {process.pid for process in seen}
+    return (*seen, *(_ended(rank) for rank in snapshot.ranks if rank.pid not in pids))
+
+
+def _ended(rank: Rank) -> Process:
+    clock = rank.clock
+    if clock is None:
+        return replace(rank.process, gone=True)
+    return replace(rank.process, gone=True, exit_code=clock.exit_code, exit_signal=clock.exit_signal)
+
+
+def role_label(server: Server | None, process: Process) -> str:
+    """What the server's family calls the role of this process: "scheduler"."""
+    return str(process.role)
+
+
+def last_activity(snapshot: Snapshot, process: Process) -> Mark | None:
+    """The newest sign of activity of a process; of a rank the newest that counts. None: none yet."""
+    rank = next((rank for rank in snapshot.ranks if rank.pid == process.pid), None)
+    if rank is not None:
+        return rank.last_mark
+    clock = next((clock for clock in snapshot.clocks if clock.pid == process.pid), None)
+    return clock.marks[0] if clock is not None and clock.marks else None
+
+
+def ready_after_s(snapshot: Snapshot) -> float | None:
+    """Seconds from the start of the server's process to its ready line; None: not known.
+
+    That is so without a ready line, and for a line without a date that was there when the watch began.
+    """
+    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
+    if ready is None or snapshot.began_t is None:
+        return None
+    seen_t, passed_t = ready.seen_t, snapshot.passed_t(ready)
+    was_there = seen_t is None or seen_t - (snapshot.server_seen_t or 0.0) < _READ_S
+    if passed_t is None or (was_there and passed_t == seen_t):
+        return None
+    return max(0.0, passed_t - snapshot.began_t)
+
+
+def port_words(port: PortReading) -> str:
+    """What the port answers and who holds it, in words."""
+    owner = ""
+    for listener in port.listeners:
+        whose = {True: "the server's own", False: "ANOTHER process", None: "owner unknown"}[listener.ours]
+        name = f" {safe(listener.name)}" if listener.name else ""
+        owner = f", held by pid {listener.pid or '?'}{name} ({whose})"
+    words = {
+        "refused": "nothing listens",
+        "mute": "accepts, but does not answer",
+        "reset": "resets the connection (TLS?)",
+        "timeout": "connect times out",
+        "skipped": "not probed",
+    }.get(port.answer, f"{port.path} {port.status}")
+    latency = f" in {units.duration(port.latency_s)}" if port.latency_s is not None else ""
+    note = f" ({safe(port.note)})" if port.note else ""
+    return f"{port.host}:{port.port} {words}{latency}{owner}{note}"

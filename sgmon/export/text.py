@@ -1,0 +1,107 @@
+"""A snapshot as plain text: the lines of ``sgmon status``, and the one line of ``sgmon wait``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sgmon import units
+from sgmon.analyse import watched_dir
+from sgmon.analyse.diagnosis import usual
+from sgmon.export.shown import last_activity, port_words, ready_after_s, role_label, safe, shown_processes
+from sgmon.model import Server, Snapshot
+from sgmon.text import clean
+
+#: states whose progress line says for how long they have lasted
+_LASTING = frozenset({"suspect", "stalled", "stopped", "waiting-by-design", "unhealthy"})
+
+
+def as_text(snapshot: Snapshot) -> list[str]:
+    """The verdict with its evidence, then one line each for server, ranks, GPUs, port, folders and log."""
+    return [*_verdict(snapshot), *(_facts(snapshot, snapshot.server) if snapshot.server is not None else ())]
+
+
+def progress_line(snapshot: Snapshot) -> str:
+    """One line for a terminal or a job log: elapsed, state, phase, bar, headline, time to ready."""
+    verdict = snapshot.verdict
+    lasts = f" for {units.age(snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
+    parts = [f"[{units.duration(snapshot.t - (snapshot.began_t or 0.0))}]", f"{verdict.state}{lasts}"]
+    if verdict.phase:
+        parts.append(verdict.phase)
+    live = [bar for bar in snapshot.log.bars if not bar.finished]
+    if live:
+        parts.append(f"{live[-1].name} {live[-1].done}/{live[-1].total}")
+    return " ".join(parts) + f": {safe(verdict.headline)}{eta_words(snapshot)}"
+
+
+def eta_words(snapshot: Snapshot) -> str:
+    """ "; ready in about 3m10s (usually 8m30s, 10 starts)"; "" where there is no number."""
+    base, remains = snapshot.baseline, usual.eta_s(snapshot)
+    if base is None or base.ready_median_s is None or snapshot.verdict.state not in usual.UNDER_WAY:
+        return ""
+    takes = f"usually {units.duration(base.ready_median_s)}, {units.plural(base.count, 'start')}"
+    if remains is None:
+        return f"; later than usual ({takes})"
+    return f"; ready in about {units.duration(remains)} ({takes})"
+
+
+def _verdict(snapshot: Snapshot) -> Iterator[str]:
+    verdict = snapshot.verdict
+    yield f"{verdict.state.upper()}{_since(snapshot)}: {safe(verdict.headline)}"
+    for fact in verdict.evidence:
+        yield f"  - {safe(fact.text)}  [{' '.join(filter(None, (fact.signal, fact.rank)))}]"
+    for step in verdict.next:
+        yield f"  > {safe(step.text)}" + (f": {safe(step.command)}" if step.command else "")
+    yield from (f"  = {hit.title} ({hit.confidence:.0%}): {safe(hit.advice)}" for hit in snapshot.causes[:3])
+    for gap in verdict.missing:
+        remedy = f"; {safe(gap.remedy)}" if gap.remedy else ""
+        yield f"  ? {gap.signal}: {safe(gap.why)}{remedy}"
+
+
+def _since(snapshot: Snapshot) -> str:
+    """ " after 34s" for a ready server whose start was timed, else for how long this watch has seen the state."""
+    took_s = ready_after_s(snapshot) if snapshot.verdict.state == "ready" else None
+    if took_s is not None:
+        return f" after {units.duration(took_s)}"
+    seen_s = snapshot.t - snapshot.verdict.since_t
+    return f" (for {units.age(seen_s)})" if seen_s >= 1.0 else ""
+
+
+def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
+    args = server.args
+    yield (
+        f"server  pid {server.pid}, SGLang {server.version or '?'}, {safe(args.model_path) or '?'}, "
+        f"tp={args.tp} dp={args.dp} pp={args.pp}, port {args.port}"
+    )
+    yield from (f"ranks   {line}" for line in _ranks(snapshot))
+    yield from (f"gpu     {line}" for line in _gpus(snapshot))
+    if snapshot.port is not None:
+        yield f"port    {port_words(snapshot.port)}"
+    now = snapshot.epoch + snapshot.t
+    for folder in snapshot.watch_dirs.dirs if snapshot.watch_dirs is not None else ():
+        yield f"files   {safe(folder.path)}: {watched_dir.words(folder, now)}"
+    log = snapshot.log
+    if log.path:
+        last = "" if log.last_line is None else safe(clean(log.last_line.text, 120))
+        yield f"log     {safe(log.path)}: {log.lines} lines, {units.size(log.size)}; last: {last}"
+
+
+def _ranks(snapshot: Snapshot) -> Iterator[str]:
+    for process in shown_processes(snapshot):
+        mark = last_activity(snapshot, process)
+        last = "" if mark is None else f", last activity: {safe(mark.text)} {units.age(snapshot.t - mark.t)} ago"
+        call = process.call.name if process.call is not None else process.wchan or "?"
+        name = process.rank or role_label(snapshot.server, process)
+        does = "has ended" if process.gone else f"{process.state} in {call}"
+        yield f"{name} pid {process.pid} {does}{last}"
+
+
+def _gpus(snapshot: Snapshot) -> Iterator[str]:
+    gpu = snapshot.gpu
+    if gpu.unavailable:
+        yield safe("; ".join(filter(None, (gpu.unavailable, gpu.remedy))))
+        return
+    mark = " (simulated)" if gpu.simulated else ""
+    for one in gpu.gpus:
+        memory = f"{units.gib(one.used_bytes)}/{units.gib(one.total_bytes)} GiB"
+        who = units.rank_list(one.ranks) or "no rank"
+        yield f"{one.index}{mark} {memory}, {units.percent(one.util_percent)}, {who}"

@@ -1,0 +1,50 @@
+"""The documented JSON: its schema file is current, and what is printed has those types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from sgmon.export.json import status_report
+from sgmon.export.json_schema import FailureReport, FailureText, StatusReport
+from sgmon.model import Snapshot
+from sgmon.recording.replay import ReplaySource
+from sgmon.watch.engine import Engine
+from tools import write_schema
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+def test_the_schema_file_is_current() -> None:
+    assert write_schema.FILE.read_bytes() == write_schema.schema(), "run: python -m tools.write_schema"
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "workers"),
+    [
+        ("cpu-tp2-tiny", "unhealthy", [("TP0", "running"), ("TP1", "running")]),
+        ("cpu-tp2-kill9-load", "crashed", [("TP0", "gone"), ("TP1", "gone")]),
+        ("gpu-oom-frac", "crashed", [("", "gone")]),
+    ],
+)
+def test_a_recording_gives_the_documented_types(name: str, state: str, workers: list[tuple[str, str]]) -> None:
+    engine = Engine(ReplaySource(RECORDINGS / f"{name}.jsonl.gz", speed=0))
+    engine.run_here()
+    report = status_report(engine.snapshot)
+    assert msgspec.json.decode(msgspec.json.encode(report), type=StatusReport) == report
+    assert report.state == state
+    assert report.server is not None and report.server.family == "sglang"
+    seen = [rank for rank in report.ranks if rank.role == "worker"]
+    assert sorted((rank.rank, rank.rank_state) for rank in seen) == workers
+    assert {rank.role_label for rank in seen} == {"scheduler"}
+
+
+def test_no_server_yet_and_no_such_process() -> None:
+    nothing = status_report(Snapshot())
+    assert msgspec.json.decode(msgspec.json.encode(nothing), type=StatusReport) == nothing
+    assert nothing.server is None and nothing.ranks == ()
+    failure = FailureReport(2, FailureText("no process 4", "try another"))
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(msgspec.json.encode(failure), type=StatusReport)
