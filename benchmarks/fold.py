@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.log import steady
@@ -88,10 +89,16 @@ def best(work: Callable[[], object], rounds: int = 5) -> float:
 
 def measure() -> dict[str, float]:
     """Microseconds a line, a state and a description."""
+    from sgmon.analyse.log import lines
     from sgmon.analyse.log.fold import LogFold
-    from sgmon.analyse.log.lines import describe
     from sgmon.model import LogReading
 
+    try:
+        from sgmon.servers.sglang.log import RULES
+    except ImportError:  # a checkout from before there were families
+        describe = lines.describe
+    else:
+        describe = partial(lines.describe, log=RULES)
     found: dict[str, float] = {}
     for name, text in texts().items():
         readings = [LogReading("l", text=piece) for piece in pieces(text)]

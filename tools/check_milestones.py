@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgmon.analyse.log.catalogue import Rule, newest, rules, version_key
+from sgmon.analyse.log.catalogue import Rule, of_family, version_key
 
+CATALOGUE = of_family("sglang")
 #: Larger files are generated tables.
 MAX_BYTES = 4_000_000
 _SKIPPED = {"multimodal_gen", "test", "tests", "__pycache__", "jit_kernel", "benchmark", "node_modules"}
@@ -70,7 +71,7 @@ def check(path: str | Path) -> Check:
     if root is None:
         return Check(str(path), "", (), 0, f'no SGLang source below "{path}" (looked for sglang/srt)')
     version = version_of(root)
-    mine = tuple(rule for rule in rules() if rule.template)
+    mine = tuple(rule for rule in CATALOGUE.rules if rule.template)
     wanted = {template for rule in mine for template in rule.template}
     seen: set[str] = set()
     files = 0
@@ -112,8 +113,8 @@ def _expected(rule: Rule, version: str) -> bool:
     if first is None or last is None:
         return False  # a line of another program
     if key is None:
-        return last == newest()
-    return first <= key and (key <= last or last == newest())
+        return last == CATALOGUE.newest
+    return first <= key and (key <= last or last == CATALOGUE.newest)
 
 
 def _sources(root: Path) -> Iterator[str]:

@@ -13,10 +13,8 @@ from pathlib import Path
 import msgspec
 
 from sgmon.analyse.log.fold import LogFold
-from sgmon.analyse.stacks.causes import book_of, match, with_entries
-from sgmon.analyse.stacks.conditions import Facts
+from sgmon.analyse.stacks.causes import Facts, match
 from sgmon.analyse.stacks.ras import belongs
-from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.summary import Summary, summarize, summary_lines
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.logtail import LogProbe
@@ -24,7 +22,7 @@ from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.ras import RasProbe
 from sgmon.commands import FAILED, NO_SERVER, READY
-from sgmon.commands.cause_book import read_user_causes
+from sgmon.commands.cause_book import read_book
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.model import LogReading, LogState, Process, RasReading, StackDump
@@ -71,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:
-        print("\n".join(summary_lines(found, "SGLang", full=args.full)))
+        print("\n".join(summary_lines(found, full=args.full)))
     return READY if any(dump.threads for dump in found.dumps) else FAILED
 
 
@@ -95,16 +93,14 @@ def look(watched: Watched, ranks: Sequence[str], samples: int, native: bool) -> 
         ras = nccl.answer() if nccl is not None else None
     finally:
         procs.close()
-    causes, mistake = read_user_causes()
+    book, mistake = read_book()
     if mistake:
         print(f"sgmon: your causes are left out: {mistake}", file=sys.stderr)
     now = again.processes if again is not None else processes
     if ras is not None and ras.answer == "ok" and belongs(ras, now) is False:
         ras = RasReading(ras.address, "garbled", note=f"RAS at {ras.address} answers for another job's processes")
     facts = Facts(dumps=dumps, processes=now, log=log, lines=lines, ras=ras)
-    rules = rules_of(server)
-    hits = match(facts, with_entries(book_of(rules), causes))
-    return summarize(server.pid, server.version or log.version, dumps, rules, hits, ras)
+    return summarize(server.pid, server.version or log.version, dumps, match(facts, book), ras)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from sgmon.commands import USAGE
+from sgmon.commands.log_input import split_command, take_stdin
 from sgmon.settings import Settings
 
 
@@ -19,7 +20,13 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("which server (default: the newest on this machine)")
     group.add_argument("--pid", metavar="N", help="any process of the server")
     group.add_argument("--port", metavar="N", help="the server that was started with this HTTP port")
-    group.add_argument("--log", metavar="FILE", default="", help="read this log instead of fd 1 and 2")
+    group.add_argument("--log", metavar="FILE", default="", help="read this log instead of fd 1 and 2; - reads stdin")
+    group.add_argument(
+        "--log-command",
+        metavar="CMD",
+        default="",
+        help="read what this prints, e.g. 'kubectl logs -f POD' (no shell)",
+    )
     group.add_argument("--proc-root", metavar="DIR", default="/proc", help="another /proc (a container's)")
     group.add_argument("--interval", metavar="S", default="1", help="seconds between readings of /proc (default 1)")
     group.add_argument(
@@ -63,12 +70,13 @@ def settings_from(args: argparse.Namespace) -> Settings:
                 "or read a log with: sgmon log FILE"
             )
         raise UsageError(f"{root} is no /proc: it has no processes. Try without --proc-root")
-    if args.log:
-        _check_log(args.log)
+    log, log_fd, log_command = _log(args)
     return Settings(
         pid=_number("--pid", args.pid, 1, 2**22),
         port=_number("--port", args.port, 1, 65535),
-        log=str(Path(args.log).absolute()) if args.log else "",
+        log=log,
+        log_fd=log_fd,
+        log_command=log_command,
         proc_root=str(root),
         interval_s=_seconds("--interval", args.interval, 0.2, 60.0),
         auto_evidence=not args.no_auto_evidence,
@@ -94,6 +102,22 @@ def seconds(name: str, text: str) -> float:
     if not 0 <= value < 1e8:
         raise UsageError(f"{name} {text!r} is out of range: try 90, 90s, 30m or 2h")
     return value
+
+
+def _log(args: argparse.Namespace) -> tuple[str, int | None, tuple[str, ...]]:
+    """(file, descriptor, command): at most one of them, as ``Settings`` has them."""
+    if args.log_command and args.log:
+        raise UsageError("--log and --log-command name two logs: give one of them")
+    try:
+        if args.log_command:
+            return "", None, split_command(args.log_command)
+        if args.log == "-":
+            return "-", take_stdin(), ()
+    except ValueError as err:
+        raise UsageError(str(err)) from None
+    if args.log:
+        _check_log(args.log)
+    return str(Path(args.log).absolute()) if args.log else "", None, ()
 
 
 def _check_log(path: str) -> None:

@@ -107,6 +107,7 @@ class QuietGap:
 class LogState:
     """Everything that the log has told so far. Lines themselves are in the log index, not here."""
 
+    family: str = ""  # whose rules it was read with
     path: str = ""
     kind: str = ""
     change: str = ""
@@ -138,5 +139,6 @@ class LogState:
     outcome: str = "unfinished"  # from the text alone: ready | unhealthy | crashed | unfinished
     fatal_line: int | None = None  # after it this start cannot succeed
     failed_ranks: tuple[str, ...] = ()  # ranks that raised
+    gate_open: bool | None = None  # a launch that waits for activation: True once it was given; None: no such launch
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins

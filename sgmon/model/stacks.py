@@ -41,6 +41,7 @@ class StackDump:
     command: str = ""
     error: str = ""
     missing: tuple[Missing, ...] = ()
+    python: str = ""
     native: bool = False
     sample: int = 0
 
@@ -57,15 +58,12 @@ class StacksReading:
 
 @dataclass(frozen=True, slots=True)
 class StackClass:
-    """Ranks that are in the same place, over all samples. frames innermost first.
-
-    outlier: the others wait for these ranks, as far as stacks alone can tell. moving: the samples differ.
-    """
+    """Ranks that stand in the same place, over all samples. frames innermost first."""
 
     ranks: tuple[str, ...]
     frames: tuple[Frame, ...]
     moving: bool = False
-    outlier: bool = False
+    odd: bool = False
     note: str = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -72,21 +73,61 @@ class Discovery:
     gpu_of: Callable[[ServerArgs, str], int | None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LogRules:
+    """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
+
+    family: its name. record: the prefix of the server's own lines, matched at their beginning; groups ``time``, and
+    where the family has them ``ranks`` and ``level``. inner: such a prefix inside a line (glued, torn, or behind
+    another program's prefix). rank: group ``ranks`` -> rank. bare_rank: older prefixes without a time, group ``rank``
+    or ``gpu``. speaks: found in lines that only this family writes. args: the line with the server's arguments ->
+    ServerArgs; restart: its literal, which begins a new start. version: group 1 is the server's version.
+    more: literals of further lines to look at. gates: see ``analyse/log/keys.py``. bars: word of a tqdm description
+    -> milestone, the first in the text wins. probe, probe_keys: what our own look at the server leaves in the log.
+    begins: how a line begins that may become such a one. steady_record, steady_body: frequent lines of numbers alone;
+    group 1 of a body names it. fatal_header: opens the traceback of a lost process. benign_header: of one that was
+    caught. hints: a line that explains the next exception of its rank -> name of the error. died: group ``n`` is the
+    index of the process that was lost. filtered: first and last version whose model logger let only rank 0 speak.
+    """
+
+    family: str
+    folder: str
+    record: re.Pattern[str]
+    inner: re.Pattern[str]
+    rank: Callable[[str], str]
+    speaks: re.Pattern[str]
+    args: Callable[[str], ServerArgs | None]
+    restart: str
+    version: re.Pattern[str]
+    fatal_header: re.Pattern[str]
+    benign_header: re.Pattern[str]
+    died: re.Pattern[str]
+    bare_rank: re.Pattern[str] | None = None
+    more: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    bars: tuple[tuple[str, str], ...] = ()
+    probe: re.Pattern[str] | None = None
+    probe_keys: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()
+    steady_record: re.Pattern[str] | None = None
+    steady_body: tuple[re.Pattern[str], ...] = ()
+    hints: tuple[tuple[re.Pattern[str], str], ...] = ()
+    filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+
+
 @dataclass(frozen=True, slots=True)
 class StackRules:
     """What stacks of a family's processes mean. The general rules for NCCL, CUDA, torch and the OS are added to it.
 
     folder: the package with its ``stack_phases.toml``, ``waits.toml`` and ``causes.toml``; "": it has none.
-    order: its phases as they usually follow; a server is in the first of its ranks'.
-    packages: where files of its own code begin ("sglang/"); source_tree: regular expression of the same
-    in a source tree. draft: stack pattern of a draft model's frames; serving: of a launcher whose server loop
+    order: its phases as they usually follow; a server is in the first of its ranks'. packages: where files of its own
+    code begin ("sglang/"). draft: stack pattern of a draft model's frames; serving: of a launcher whose server loop
     runs (``sgmon/analyse/stacks/pattern.py``).
     """
 
     folder: str = ""
     order: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    source_tree: str = ""
     draft: str = ""
     serving: str = ""
 
@@ -115,6 +156,7 @@ class ServerFamily:
     package: str
     default_port: int
     discovery: Discovery
+    log: LogRules
     phases: tuple[Phase, ...]
     role_labels: Mapping[Role, str]
     folder: str

@@ -2,13 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.analyse.log.catalogue import GRADES, Rule, names, rules, silent_by_design, version_key
+from sgmon.analyse.log.catalogue import Rule, of, version_key
 from sgmon.analyse.log.lines import describe
-from sgmon.analyse.log.shapes import announced, hot_lines, matches
+from sgmon.analyse.log.shapes import announced, hot_lines
+from sgmon.servers.sglang.log import RULES
 
-MILESTONES = [rule for rule in rules() if rule.group == "milestone"]
-ERRORS = [rule for rule in rules() if rule.group == "error"]
-NOISE = [rule for rule in rules() if rule.group == "noise"]
+CATALOGUE = of(RULES)
+rules = CATALOGUE.rules
+
+MILESTONES = [rule for rule in rules if rule.group == "milestone"]
+ERRORS = [rule for rule in rules if rule.group == "error"]
+NOISE = [rule for rule in rules if rule.group == "noise"]
 
 
 def applies(rule: Rule, text: str) -> bool:
@@ -26,30 +30,29 @@ def test_each_rule_matches_its_own_example_and_no_other(group: list[Rule]) -> No
     assert wrong == []
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: f"{rule.group}-{rule.name[:30]}")
+@pytest.mark.parametrize("rule", rules, ids=lambda rule: f"{rule.group}-{rule.name[:30]}")
 def test_the_search_by_chunk_finds_what_the_search_by_line_finds(rule: Rule) -> None:
     text = f"before\n{rule.example}\nafter\n"
-    found = {index: rules for index, rules, _ in hot_lines(text, text.split("\n"))}
+    found = {index: rules for index, rules, _ in hot_lines(RULES, text, text.split("\n"))}
     assert rule in found[1]
-    assert rule in announced(rule.example)
-    assert rule in [found for found, _ in matches(rule.example)]
+    assert rule in announced(RULES, rule.example)
 
 
 @pytest.mark.parametrize("rule", ERRORS, ids=lambda rule: rule.name)
 def test_an_error_is_described_as_error(rule: Rule) -> None:
-    wanted = "warning" if GRADES[rule.grade] == "notice" else "error"
-    assert describe(1, rule.example).kind == wanted
+    wanted = "warning" if rule.grade == "notice" else "error"
+    assert describe(1, rule.example, RULES).kind == wanted
 
 
 @pytest.mark.parametrize("rule", MILESTONES, ids=lambda rule: rule.name)
 def test_a_milestone_is_described_as_milestone(rule: Rule) -> None:
-    line = describe(1, rule.example)
+    line = describe(1, rule.example, RULES)
     assert line.milestone == rule.name or rule.name in ("launch", "load_end", "warmup_failed", "shutdown")
 
 
 @pytest.mark.parametrize("rule", NOISE, ids=lambda rule: rule.name[:30])
 def test_noise_is_no_finding(rule: Rule) -> None:
-    line = describe(1, rule.example)
+    line = describe(1, rule.example, RULES)
     assert line.kind in ("noise", "milestone")
     assert line.level not in ("warning", "error")
 
@@ -62,7 +65,7 @@ def test_the_words_of_the_architecture_are_there() -> None:
         *("memory_pool_end", "graph_begin", "graph_end", "scheduler_ready", "http_start", "http_up"),
         *("warmup_request", "warmup_failed", "ready"),
     }
-    assert wanted <= set(names())
+    assert wanted <= set(CATALOGUE.names())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def test_the_words_of_the_architecture_are_there() -> None:
     ],
 )
 def test_who_may_be_silent(version: str, milestone: str, rank: str, silent: bool) -> None:
-    assert silent_by_design(version, milestone, rank) is silent
+    assert CATALOGUE.silent_by_design(version, milestone, rank) is silent
 
 
 def test_versions_in_order() -> None:

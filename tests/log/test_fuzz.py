@@ -15,6 +15,7 @@ from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.lines import describe
 from sgmon.analyse.log.summary import as_json, text
 from sgmon.model import LogReading
+from sgmon.servers.sglang.log import RULES
 from tests.log.loading import RECORDINGS, case_names, case_text, recording
 
 LINES = int(os.environ.get("SGMON_FUZZ_LINES", "6000"))
@@ -91,5 +92,5 @@ def test_mutated_logs() -> None:
         assert_clean(text(state, "l").replace("\n", ""))
         assert_clean(repr(as_json(state, "l")))
         for number, line in enumerate(lines[:60]):
-            assert_clean(describe(number, line).text)
+            assert_clean(describe(number, line, RULES).text)
         done += len(lines)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from sgmon.analyse.log.lines import describe
-from sgmon.analyse.log.prefix import canonical_rank, origin
+from sgmon.analyse.log.prefix import origin
+from sgmon.servers.sglang.log import RULES, canonical_rank
 
 DATED = [
     ("[2026-01-29 13:12:36] hello", "", "hello"),
@@ -32,7 +33,7 @@ UNDATED = [
 
 @pytest.mark.parametrize(("text", "rank", "body"), DATED + UNDATED)
 def test_prefixes(text: str, rank: str, body: str | None) -> None:
-    found = origin(text)
+    found = origin(text, RULES)
     assert found.rank == rank
     if body is not None:
         assert text[found.body :] == body
@@ -60,7 +61,7 @@ def test_rank_tokens_stay_in_their_order() -> None:
     ],
 )  # fmt: skip
 def test_kinds(text: str, kind: str, level: str) -> None:
-    line = describe(7, text)
+    line = describe(7, text, RULES)
     assert (line.number, line.kind, line.level) == (7, kind, level)
 
 
@@ -68,13 +69,16 @@ def test_the_newest_frame_of_a_line_of_bars() -> None:
     line = describe(
         1,
         "\rMulti-thread loading shards:  20% Completed | 1/5 [\rMulti-thread loading shards:  40% Completed | 2/5 [\r",
+        RULES,
     )
     assert line.text.startswith("Multi-thread loading shards:  40%")
     assert line.kind == "bar"
 
 
 def test_secrets_and_escapes_stay_out() -> None:
-    line = describe(1, "\x1b[31mserver_args={'api_key': 'sk-abcdefabcdefabcdef', 'tp_size': 2}\x1b]0;title\x07")
+    line = describe(
+        1, "\x1b[31mserver_args={'api_key': 'sk-abcdefabcdefabcdef', 'tp_size': 2}\x1b]0;title\x07", RULES
+    )
     assert "\x1b" not in line.text
     assert "abcdefabcdef" not in line.text
 
@@ -90,4 +94,4 @@ def test_secrets_and_escapes_stay_out() -> None:
     ],
 )
 def test_a_secret_is_found_in_torn_text(text: str) -> None:
-    assert "hunter2" not in describe(1, text).text
+    assert "hunter2" not in describe(1, text, RULES).text

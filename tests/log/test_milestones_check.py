@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.analyse.log.catalogue import rules
+from sgmon.analyse.log.catalogue import of_family
 from tools.check_milestones import check, main
 
 #: Versions around the renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14.
@@ -25,7 +25,9 @@ def tree(root: Path, version: str, lines: list[str]) -> Path:
 
 
 def test_a_tree_with_every_template(tmp_path: Path) -> None:
-    found = check(tree(tmp_path, "0.5.23", [t for rule in rules() for t in rule.template if '"' not in t]))
+    found = check(
+        tree(tmp_path, "0.5.23", [t for rule in of_family("sglang").rules for t in rule.template if '"' not in t])
+    )
     assert found.version == "0.5.23"
     assert found.total > 50
     assert found.summary() == f"rules found in this version: {found.total}/{found.total}"

@@ -158,7 +158,12 @@ TRACEBACK = (
 
 
 def of_sglang(text: str, folding: Folding | None = None) -> list[Row]:
-    from sgmon.analyse.log.lines import describe as real
+    from functools import partial
+
+    from sgmon.analyse.log.lines import describe as described
+    from sgmon.servers.sglang.log import RULES
+
+    real = partial(described, log=RULES)
 
     entries, offset = [], 0
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from sgmon.analyse.log.blocks import pieces
 from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.log.lines import describe as described
 from sgmon.analyse.log.search import kind_hint
+from sgmon.servers.sglang.log import RULES
 from tests.logview.fakes import dated, describe, index_of, reading
 from widgets.log_filter import LogFilter, _needed, parse
 from widgets.log_rows import is_error
@@ -96,10 +98,9 @@ def test_a_hint_lets_every_match_through(pattern: str, text: str) -> None:
 )
 @settings(max_examples=500, deadline=None)
 def test_what_a_hint_says_of_a_line_holds_for_each_of_its_pieces(typed: str, text: str) -> None:
-    from sgmon.analyse.log.lines import describe as of_sglang
 
     found = parse(typed)
-    if any(found.hits(of_sglang(1, piece)) for piece in pieces(text)):
+    if any(found.hits(described(1, piece, RULES)) for piece in pieces(text)):
         assert found.hint()(text)
 
 
@@ -110,9 +111,8 @@ def test_an_expression_gets_no_long_text() -> None:
 
 
 def test_kind_hints_let_errors_through() -> None:
-    from sgmon.analyse.log.lines import describe as of_sglang
 
-    hint = kind_hint("error")
+    hint = kind_hint("error", RULES)
     assert hint is not None
     for text in (
         "torch.OutOfMemoryError: CUDA out of memory.",
@@ -121,7 +121,7 @@ def test_kind_hints_let_errors_through() -> None:
         "KeyboardInterrupt",
         "[rank0]:[E1129 16:05:53.542464636 ProcessGroupNCCL.cpp:1575] watchdog",
     ):
-        if is_error(of_sglang(1, text)):
+        if is_error(described(1, text, RULES)):
             assert hint(text), text
 
 
@@ -161,7 +161,7 @@ def test_the_next_error_and_the_one_before(tmp_path: Path) -> None:
 
 def test_a_survey_knows_which_blocks_matter(tmp_path: Path) -> None:
     index = log(tmp_path / "log", 6000, hit_at=(3000,))
-    survey = index.survey(is_error, kind_hint("error"))
+    survey = index.survey(is_error, kind_hint("error", RULES))
     done = threading.Event()
     survey.start(lambda: done.set() if survey.done_share == 1 else None)
     assert done.wait(20)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmon.analyse.log.lines import describe
 from sgmon.analyse.log.steady import SteadyLines
+from sgmon.servers.sglang.log import RULES
 
-quick = SteadyLines(describe)
+quick = SteadyLines(partial(describe, log=RULES), RULES)
 number = st.integers(0, 99_999)
 rank = st.sampled_from(["", " TP0", " TP7", " DP1 TP3", " TP2 EP2", " PP0 TP1"])
 batch = st.builds(
@@ -54,4 +57,4 @@ other = st.sampled_from(
 def test_quick_is_full(rank: str, body: str) -> None:
     text = f"[2026-11-29 16:05:41{rank}] {body}"
     for _ in range(2):
-        assert quick(7, text) == describe(7, text)
+        assert quick(7, text) == describe(7, text, RULES)

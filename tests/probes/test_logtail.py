@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgmon.collect.probes import logtail
+from sgmon.collect.logs import file as logfile
 from sgmon.collect.probes.base import Clock, ProbeError, Watched
 from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import LogReading, Server
@@ -140,13 +140,13 @@ def test_much_is_read_in_rounds(path, watch):
     probe = LogProbe(watch(log=str(path)))
     first = probe.read()
     assert probe.busy
-    assert len(first.text) == logtail.ROUND_BYTES
+    assert len(first.text) == logfile.ROUND_BYTES
     assert first.text + drain(probe) == content
     assert not probe.busy
 
 
 def test_a_huge_log_begins_late_at_a_whole_line(path, watch, monkeypatch):
-    monkeypatch.setattr(logtail, "FROM_START_BYTES", 1000)
+    monkeypatch.setattr(logfile, "FROM_START_BYTES", 1000)
     path.write_text("".join(f"line {number:05}\n" for number in range(500)))
     reading = LogProbe(watch(log=str(path))).read()
     assert reading.change == "skipped"

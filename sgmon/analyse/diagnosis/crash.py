@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from sgmon.analyse.diagnosis.cause_words import error_words
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
@@ -94,7 +91,7 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
-        headline = f"{_error_words(error)} {stage}"
+        headline = f"{_error_words(context, error)} {stage}"
     elif first.role == "launcher":
         headline = f"the launcher {how_it_ended(first)} {stage}"
     else:
@@ -169,7 +166,7 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        f"{_error_words(error)} {during(context.phase)}",
+        f"{_error_words(context, error)} {during(context.phase)}",
         phase=context.phase,
         since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
@@ -187,15 +184,9 @@ def _is_fatal(context: Context, error: LogError) -> bool:
     later = [m for m in log.milestones if m.line > error.line]
     if later or (log.ready_line is not None and log.ready_line > error.line):
         return False  # it went on: a warning with an alarming face
-    if error.kind in fatal_kinds():
+    if error.kind in catalogue.of_family(log.family).fatal_kinds:
         return True
     return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
-
-
-@lru_cache(maxsize=1)
-def fatal_kinds() -> frozenset[str]:
-    """Kinds that no start survives, from the catalogue of the log."""
-    return frozenset(rule.name for rule in catalogue.rules() if rule.group == "error" and rule.fatal)
 
 
 def _violent(clock: ActivityClock) -> bool:
@@ -247,9 +238,9 @@ def _error_fact(error: LogError) -> Evidence:
     return Evidence("log", f"line {error.line}: {clean(error.text, 160)}", error.rank)
 
 
-def _error_words(error: LogError) -> str:
+def _error_words(context: Context, error: LogError) -> str:
     who = f"{error.rank}: " if error.rank else ""
-    return f"{who}{error_words(error.kind)}"
+    return f"{who}{catalogue.of_family(context.snapshot.log.family).error_words(error.kind)}"
 
 
 def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:

@@ -1,7 +1,7 @@
 """tqdm bars: which one, how far.
 
 Written to stderr without prefix or rank, ``\\r`` before each frame and nothing after it, so the newest frame is an
-unterminated tail. The description comes only with the second frame in many versions (sglang 0.4.1 never sets one).
+unterminated tail. The description comes only with the second frame in many versions of servers, in some never.
 """
 
 from __future__ import annotations
@@ -17,20 +17,6 @@ _FRAME = re.compile(
     r"(?P<done>\d{1,12}(?:\.\d{1,6})?[kMGT]?)/(?P<total>\d{1,12}(?:\.\d{1,6})?[kMGT]?)(?=[ \[\r\n]|$)"
     r"(?P<rate> \[[^\]\r\n]{0,60}\]?)?"
 )
-#: Description -> name of the milestone. Order matters: the first that is in the description wins.
-_NAMES = (
-    ("checkpoint shards", "weights_progress"),
-    ("Multi-thread loading", "weights_progress"),
-    ("Fastsafetensor", "weights_progress"),
-    ("Runai Model Streamer", "weights_progress"),
-    ("InstantTensor", "weights_progress"),
-    ("Loading safetensors", "weights_progress"),
-    ("Capturing", "graph_progress"),
-    ("Compiling num tokens", "graph_progress"),
-    ("DeepGEMM warmup", "jit_deepgemm"),
-    ("AutoTuner", "jit_flashinfer"),
-    ("quant weights", "weights_quant"),
-)
 _SCALE = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -45,8 +31,8 @@ class Frame:
     described: bool
 
 
-def frames(text: str) -> list[Frame]:
-    """The frames in ``text``, in order."""
+def frames(text: str, names: tuple[tuple[str, str], ...]) -> list[Frame]:
+    """The frames in ``text``, in order. names: see ``LogRules.bars``."""
     if "%" not in text:
         return []
     found: list[Frame] = []
@@ -61,7 +47,7 @@ def frames(text: str) -> list[Frame]:
             at = near + 2
             continue
         desc = match["desc"].strip()
-        word, name = next(((word, name) for word, name in _NAMES if word in desc), ("", ""))
+        word, name = next(((word, name) for word, name in names if word in desc), ("", ""))
         shown = desc[desc.find(word) :] if word else ""
         found.append(
             Frame(

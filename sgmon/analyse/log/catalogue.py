@@ -1,13 +1,17 @@
-"""The catalogue: every milestone, error and known noise that sgmon reads out of a log (the two .toml files)."""
+"""The catalogue of a family: every milestone, error and known noise that is read out of its log (two .toml files)."""
 
 from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
+
+from sgmon.servers import registry
+from sgmon.servers.family import LogRules
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,26 +21,24 @@ else:
 #: How close to the cause an error line is, best first. "cut": a traceback whose end is missing.
 GRADES = ("root", "exception", "killed", "victim", "cut", "consequence", "notice")
 
-#: First and last release whose model_runner logger let only tp rank 0 speak (RankZeroFilter: installed in
-#: sglang 0.4.6.post5 srt/model_executor/model_runner.py:158, last installed in 0.5.2 at :217).
-FILTER_FIRST = (0, 4, 6, 5)
-FILTER_LAST = (0, 5, 2, 9)
 
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of line, as the .toml files describe it. keys: literals, one of which every matching line contains.
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One kind of line. keys: literals, one of which every matching line contains."""
+    group: milestone | error | noise; the name of its table.
+    """
 
-    group: str  # milestone | error | noise
-    name: str
-    keys: tuple[str, ...]
-    pattern: str
+    keys: tuple[str, ...] = msgspec.field(name="key")
     example: str
-    flags: int = 0
+    group: str = ""
+    name: str = ""
+    pattern: str = ""
+    flags: str = ""
     event: str = ""
     phase: str = ""
     next: str = ""
     who: str = "some"
+    gate: Literal["", "closed", "open"] = ""
     rank_name: str = ""
     implies: str = ""
     weak: bool = False
@@ -44,14 +46,19 @@ class Rule:
     rank_only: bool = False
     early_only: bool = False
     post_capture: bool = False
-    grade: int = 0
+    grade: str = "root"
+    words: str = ""
     fatal: bool = False
     in_block: bool = False
-    hint: bool = False
     first: str = ""
     last: str = ""
     where: str = ""
     template: tuple[str, ...] = ()
+
+    @property
+    def closeness(self) -> int:
+        """Index of ``grade`` in ``GRADES``: the smaller, the closer to the cause."""
+        return GRADES.index(self.grade)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Where the rule matches; its pattern is compiled when first needed (150 of them cost 100 ms)."""
@@ -59,137 +66,116 @@ class Rule:
 
 
 @cache
-def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
+def _compiled(pattern: str, flags: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE if "i" in flags else 0)
 
 
-@lru_cache(maxsize=1)
-def rules() -> tuple[Rule, ...]:
-    """All rules, milestones first, in the order of the files."""
-    milestones = _read("milestones.toml")
-    errors = _read("errors.toml")
-    return (
-        *(_milestone(row) for row in milestones["milestone"]),
-        *(_error(row) for row in errors["error"]),
-        *(_noise(row) for row in errors["noise"]),
-    )
+class Catalogue:
+    """All rules of one family: milestones first, in the order of the files."""
+
+    def __init__(self, log: LogRules) -> None:
+        self.log = log
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """Read and checked when first asked for. msgspec.ValidationError: a file has a row that is no rule."""
+        milestones, errors = _read(self.log.folder, "milestones"), _read(self.log.folder, "errors")
+        return (*_rules(milestones, "milestone"), *_rules(errors, "error"), *_rules(errors, "noise"))
+
+    @cached_property
+    def keys(self) -> tuple[tuple[str, tuple[Rule, ...]], ...]:
+        """Every literal with the rules that it may announce."""
+        by_key: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for key in rule.keys:
+                by_key.setdefault(key, []).append(rule)
+        return tuple((key, tuple(found)) for key, found in by_key.items())
+
+    @cached_property
+    def newest(self) -> tuple[int, ...]:
+        """The newest version that the catalogue knows; what it prints, newer ones are taken to print."""
+        return max((key for rule in self.rules if (key := version_key(rule.last)) is not None), default=())
+
+    @cached_property
+    def fatal_kinds(self) -> frozenset[str]:
+        """Names of the errors that no start survives."""
+        return frozenset(rule.name for rule in self.rules if rule.group == "error" and rule.fatal)
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {rule.name: rule.words for rule in self.rules if rule.words}
+
+    def names(self, group: str = "milestone") -> tuple[str, ...]:
+        """The distinct names of one group, in catalogue order."""
+        return tuple(dict.fromkeys(rule.name for rule in self.rules if rule.group == group))
+
+    def error_words(self, kind: str) -> str:
+        """Words for the name of an error; one that the catalogue does not know shows its own name."""
+        return self._words.get(kind, kind.replace("_", " "))
+
+    def silent_by_design(self, version: str, milestone: str, rank: str) -> bool:
+        """Whether ``rank`` need not print this milestone in this version, so that its absence says nothing about it.
+
+        An unknown version is read with doubt: what any version keeps silent is silent.
+        """
+        key = version_key(version)
+        named = (milestone, milestone.removeprefix("draft_"))
+        binding = [
+            rule
+            for rule in self.rules
+            if rule.group == "milestone" and rule.name in named and rule.who != "some" and self._printed(rule, key)
+        ]
+        printing = [self._prints(rule, key, rank) for rule in binding]
+        return not (any(printing) if key is not None else printing and all(printing))
+
+    def _printed(self, rule: Rule, key: tuple[int, ...] | None) -> bool:
+        first, last = version_key(rule.first), version_key(rule.last)
+        if first is None or last is None or key is None:
+            return True
+        return first <= key and (key <= last or last == self.newest)
+
+    def _prints(self, rule: Rule, key: tuple[int, ...] | None, rank: str) -> bool:
+        if rule.who == "main":
+            return not rank
+        if not rank or rule.who == "every" or re.search(r"\bTP0\b", rank):
+            return True
+        if rule.who == "filtered":
+            first, last = self.log.filtered
+            return key is not None and not first <= key <= last
+        return rule.who == "tp0_new" and key is not None and key < (0, 4, 6, 0)
 
 
-@lru_cache(maxsize=1)
-def keys() -> tuple[tuple[str, tuple[Rule, ...]], ...]:
-    """Every literal with the rules that it may announce."""
-    by_key: dict[str, list[Rule]] = {}
-    for rule in rules():
-        for key in rule.keys:
-            by_key.setdefault(key, []).append(rule)
-    return tuple((key, tuple(found)) for key, found in by_key.items())
+@lru_cache(maxsize=16)
+def of(log: LogRules) -> Catalogue:
+    """The catalogue that belongs to these rules."""
+    return Catalogue(log)
 
 
-def names(group: str = "milestone") -> tuple[str, ...]:
-    """The distinct names of one group, in catalogue order."""
-    return tuple(dict.fromkeys(rule.name for rule in rules() if rule.group == group))
+def of_family(name: str) -> Catalogue:
+    """The catalogue of the family of that name; of the first family for a name that nobody knows."""
+    known = registry.log_rules()
+    return of(next((log for log in known if log.family == name), known[0]))
 
 
 def version_key(version: str) -> tuple[int, ...] | None:
-    """ "0.5.3.post3" -> (0, 5, 3, 3); None for what is no version of SGLang ("torch", "", "0.0.0")."""
+    """ "0.5.3.post3" -> (0, 5, 3, 3); None for what is no version ("torch", "", "0.0.0")."""
     match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.?post(\d+))?", version)
     if not match or match[0] == "0.0.0":
         return None
     return tuple(int(part or 0) for part in match.groups())
 
 
-def silent_by_design(version: str, milestone: str, rank: str) -> bool:
-    """Whether ``rank`` need not print this milestone in this SGLang, so that its absence says nothing about the rank.
-
-    An unknown version is read with doubt: what any version keeps silent is silent.
-    """
-    key = version_key(version)
-    named = (milestone, milestone.removeprefix("draft_"))
-    binding = [
-        rule
-        for rule in rules()
-        if rule.group == "milestone" and rule.name in named and rule.who != "some" and _printed_in(rule, key)
-    ]
-    printing = [_prints(rule, key, rank) for rule in binding]
-    return not (any(printing) if key is not None else printing and all(printing))
-
-
-@cache
-def newest() -> tuple[int, ...]:
-    """The newest version that the catalogue knows; what it prints, newer ones are taken to print."""
-    return max(key for rule in rules() if (key := version_key(rule.last)) is not None)
-
-
-def _printed_in(rule: Rule, key: tuple[int, ...] | None) -> bool:
-    first, last = version_key(rule.first), version_key(rule.last)
-    if first is None or last is None or key is None:
-        return True
-    return first <= key and (key <= last or last == newest())
-
-
-def _prints(rule: Rule, key: tuple[int, ...] | None, rank: str) -> bool:
-    if rule.who == "main":
-        return not rank
-    if not rank or rule.who == "every" or re.search(r"\bTP0\b", rank):
-        return True
-    if rule.who == "filtered":
-        return key is not None and not FILTER_FIRST <= key <= FILTER_LAST
-    return rule.who == "tp0_new" and key is not None and key < (0, 4, 6, 0)
-
-
-def _read(name: str) -> dict[str, Any]:
-    rows: dict[str, Any] = tomllib.loads((files("sgmon.analyse.log") / name).read_text("utf-8"))
+def _read(folder: str, name: str) -> dict[str, Any]:
+    rows: dict[str, Any] = tomllib.loads((files(folder) / f"{name}.toml").read_text("utf-8"))
     return rows
 
 
-def _milestone(row: dict[str, Any]) -> Rule:
-    return Rule(
-        group="milestone",
-        name=row["name"],
-        keys=tuple(row["key"]),
-        pattern=row["pattern"],
-        example=row["example"],
-        flags=int(re.IGNORECASE) if row.get("flags") == "i" else 0,
-        event=row["event"],
-        phase=row["phase"],
-        next=row.get("next", ""),
-        who=row["who"],
-        rank_name=row.get("rank_name", ""),
-        implies=row.get("implies", ""),
-        weak=row.get("weak", False),
-        weak_rank=row.get("weak_rank", False),
-        rank_only=row.get("rank_only", False),
-        early_only=row.get("early_only", False),
-        post_capture=row.get("post_capture", False),
-        first=row["first"],
-        last=row["last"],
-        where=row["where"],
-        template=tuple(row["template"]),
-    )
+def _rules(rows: dict[str, Any], group: str) -> tuple[Rule, ...]:
+    usual = {name: rows[name] for name in ("first", "last") if name in rows}  # of a whole file
+    return tuple(_completed(msgspec.convert({**usual, **row, "group": group}, Rule)) for row in rows.get(group, ()))
 
 
-def _error(row: dict[str, Any]) -> Rule:
-    return Rule(
-        group="error",
-        name=row["kind"],
-        keys=tuple(row["key"]),
-        pattern=row["pattern"],
-        example=row["example"],
-        grade=GRADES.index(row["grade"]),
-        fatal=row.get("fatal", False),
-        in_block=row.get("in_block", False),
-        hint=row.get("hint", False),
-        first=row.get("first", "0.4.1.post7"),
-        last=row.get("last", "0.5.23"),
-        template=tuple(row.get("template", ())),
-    )
-
-
-def _noise(row: dict[str, Any]) -> Rule:
-    return Rule(
-        group="noise",
-        name=row["key"],
-        keys=(row["key"],),
-        pattern=re.escape(row["key"]),
-        example=row["example"],
-    )
+def _completed(rule: Rule) -> Rule:
+    if rule.pattern:
+        return rule
+    return msgspec.structs.replace(rule, name=rule.keys[0], pattern=re.escape(rule.keys[0]))

@@ -11,20 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from sgmon.analyse.log.catalogue import GRADES, Rule
-from sgmon.analyse.log.lines import exception_name, is_error, looks_like_traceback
 from sgmon.analyse.log.prefix import Origin
+from sgmon.analyse.log.records import exception_name, looks_like_traceback
+from sgmon.servers.family import LogRules
 
 ROOT, EXCEPTION, KILLED, VICTIM, CUT, CONSEQUENCE, NOTICE = range(len(GRADES))
 
-#: Headers that say that a process of the server is lost. Others ("loose") may be caught: they count only while
-#: nothing follows.
-_FATAL_HEADER = re.compile(r"hit an exception|^Fatal Python error|warmup error:")
-#: Tracebacks that SGLang logs and goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc).
-_BENIGN_HEADER = re.compile(r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application")
 _CHAIN = ("During handling of the above", "The above exception was the direct")
-#: "Context: self.device='cuda' ..." is logged when set_device fails (sglang 0.4.6 init_torch_distributed).
-_DEVICE_CONTEXT = re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES")
-_DIED = re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess scheduler_(?P<m>\d+) ")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
 
@@ -74,6 +67,7 @@ class Block:
 class Errors:
     """All candidates of one run, and the block that is open."""
 
+    log: LogRules
     candidates: list[Candidate] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     open: Block | None = None
@@ -108,10 +102,11 @@ class Errors:
     def open_block(self, number: int, text: str, where: Origin, seen_t: float | None) -> None:
         """A line with "Traceback (most recent call last)" or "Fatal Python error" that belongs to no open block."""
         body = text[where.body :]
-        if _BENIGN_HEADER.search(body) or (body.startswith("Traceback") and _BENIGN_HEADER.search(self.previous)):
+        benign = self.log.benign_header
+        if benign.search(body) or (body.startswith("Traceback") and benign.search(self.previous)):
             block = Block(number, text, where.rank, False, seen_t, cancelled=True)
         else:
-            block = Block(number, text, where.rank, bool(_FATAL_HEADER.search(body)), seen_t)
+            block = Block(number, text, where.rank, bool(self.log.fatal_header.search(body)), seen_t)
             block.hint = self.hints.get(where.rank, "")
         self.open = block
         if len(self.blocks) < LIMIT:
@@ -127,12 +122,9 @@ class Errors:
             return
         message = body.partition(":")[2].strip() if name else ""
         for rule in found:
-            if rule.group == "error" and is_error(rule, body):
-                grade = rule.grade
-                rank = block.rank or _died_rank(body)
-                made = Candidate(rule.name, grade, number, body, rank, block.fatal, seen_t, True)
-                if block.best is None or grade < block.best.grade:
-                    block.best = made
+            rank = block.rank or self._died(body)
+            if block.best is None or rule.closeness < block.best.grade:
+                block.best = Candidate(rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True)
         if name and block.plain is None:
             line, text = (number, body) if message else (block.line, block.text)
             block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
@@ -142,14 +134,20 @@ class Errors:
     def single(self, number: int, text: str, rank: str, rule: Rule, seen_t: float | None) -> None:
         """An error line outside of any block."""
         self.errors += 1
-        rank = rank or _died_rank(text)
+        rank = rank or self._died(text)
         if len(self.candidates) < LIMIT:
-            self.candidates.append(Candidate(rule.name, rule.grade, number, text, rank, rule.fatal, seen_t))
+            self.candidates.append(Candidate(rule.name, rule.closeness, number, text, rank, rule.fatal, seen_t))
+
+    def _died(self, text: str) -> str:
+        """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
+        died = self.log.died.search(text)
+        return f"#{next(filter(None, died.groups()), '')}" if died else ""
 
     def context(self, body: str, rank: str) -> None:
         """Lines that explain the next exception of the same rank."""
-        if _DEVICE_CONTEXT.search(body):
-            self.hints[rank] = "invalid_device"
+        for pattern, kind in self.log.hints:
+            if pattern.search(body):
+                self.hints[rank] = kind
 
     def progress(self) -> None:
         """The server went on: a loose traceback before this was caught."""
@@ -194,12 +192,6 @@ def _fatal_at_end(block: Block) -> Candidate:
         return made
     # a loose traceback that nothing followed: the process died of it
     return Candidate(made.kind, made.grade, made.line, made.text, made.rank, True, made.seen_t, True)
-
-
-def _died_rank(text: str) -> str:
-    """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
-    died = _DIED.search(text)
-    return f"#{died['n'] or died['m']}" if died else ""
 
 
 def _explained(killed: Candidate, found: list[Candidate]) -> bool:

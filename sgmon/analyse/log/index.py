@@ -6,12 +6,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
+from sgmon.analyse.log.lines import describe as describe_line
 from sgmon.analyse.log.search import Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
 from sgmon.analyse.log.textfile import RegularFile, Spool
 from sgmon.model import LogLine, LogReading
+from sgmon.servers import registry
+from sgmon.servers.family import LogRules
 from sgmon.text import clean
 
 Describe = Callable[[int, str], LogLine]
@@ -47,11 +51,8 @@ class LogIndex:
     block_bytes = BLOCK
 
     def __init__(self, describe: Describe | None = None, *, live: bool = True) -> None:
-        if describe is None:
-            from sgmon.analyse.log.lines import describe as of_sglang
-
-            describe = of_sglang
-        self._describe = SteadyLines(describe)
+        self._own = describe
+        self.speak(registry.log_rules()[0])
         self._live = live
         self._generation: _Generation | None = None
         self._wake = threading.Event()
@@ -68,6 +69,16 @@ class LogIndex:
         self.writer_offset: int | None = None
 
     # what the engine calls
+
+    def speak(self, rules: LogRules) -> None:
+        """From now on lines are described by the rules of another family."""
+        self.rules = rules
+        self._describe = SteadyLines(self._own or partial(describe_line, log=rules), rules)
+        held = getattr(self, "_generation", None)
+        if held is not None:
+            with held.lock:
+                held.blocks.clear()
+            self.version += 1
 
     def follow(self, reading: LogReading) -> None:
         """Take over what the log probe saw: live, the file is read when looked at; in a replay its text is kept."""
@@ -248,7 +259,7 @@ class LogIndex:
 
     def hint(self, kind: str) -> Hint | None:
         """A quick look that lets no line of this kind ("error", "milestone") through unseen; None: there is none."""
-        return kind_hint(kind)
+        return kind_hint(kind, self.rules)
 
     def search(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Search:
         """Look for one line, in a thread of its own."""

@@ -1,59 +1,36 @@
-"""Which literals of the catalogue to search a text for: 300 of them, but a few gates rule most of them out."""
+"""Which literals of the catalogue to search a text for: 300 of them, but a few gates rule most of them out.
+
+Gates (``LogRules.gates``) are short literals that many keys share and that lines of a serving or debugging server
+(batches, access lines) lack. A chunk without the gate has none of its keys. Only speed depends on them (chosen by
+counting); a key without a gate is always searched.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from sgmon.analyse.log import bars, catalogue
-from sgmon.analyse.log.catalogue import Rule
+from sgmon.analyse.log import bars
+from sgmon.analyse.log.catalogue import Rule, of
+from sgmon.servers.family import LogRules
 
-#: Lines that matter without a rule: bars, tracebacks, arguments, versions, warnings.
+#: Lines that matter in any log without a rule: bars, tracebacks, warnings.
 MORE = (
     *bars.KEYS,
     "Traceback (most recent call last)",
     "Fatal Python error",
-    "Context: ",
-    "server_args=",
-    "sglang==",
-    "sglang version",
-    "sglang_version",
     "WARNING",
     "WARN",
     "ERROR",
     "[W",
     "[E",
 )
-#: Short literals that many keys share and that lines of a serving or debugging server (batches, access lines) lack.
-#: A chunk without the gate has none of its keys. Only speed depends on this list (chosen by counting); a key without
-#: a gate is always searched.
-GATES = (
-    *(
-        "rror",
-        "ing ",
-        "ted ",
-        "exit",
-        "apture",
-        "ailed",
-        " is ",
-        "emory",
-        "ation",
-        "not ",
-        "server",
-        "tart",
-        "weight ",
-    ),
-    *("device", "nit ", "ound", "out ", "arning", " call", "t co", "eceived", "nd of ", "pped", " in ", "ph end."),
-    *(" by pee", "DeepGEM", "omplete", " exceed", "loading", "sfer_en", " leaked", "l_info ", "sglang", "client"),
-    *("shard", "ult e", "ERROR", "acke", "tore", "able", "with", "NCCL", "nccl", "Bytes", "exceeded", "WARN"),
-)
-
 Keyed = tuple[tuple[str, tuple[Rule, ...]], ...]
 
 
-@lru_cache(maxsize=2)
-def gated(serving: bool) -> tuple[Keyed, tuple[tuple[str, Keyed], ...]]:
+@lru_cache(maxsize=16)
+def gated(log: LogRules, serving: bool) -> tuple[Keyed, tuple[tuple[str, Keyed], ...]]:
     """Literals that are always searched, and those behind each gate. serving: without those of milestones alone."""
-    every: list[tuple[str, tuple[Rule, ...]]] = [*catalogue.keys(), *((key, ()) for key in MORE)]
+    every: list[tuple[str, tuple[Rule, ...]]] = [*of(log).keys, *((key, ()) for key in (*MORE, *log.more))]
     if serving:
         every = [
             (key, rules)
@@ -63,7 +40,7 @@ def gated(serving: bool) -> tuple[Keyed, tuple[tuple[str, Keyed], ...]]:
     free: list[tuple[str, tuple[Rule, ...]]] = []
     behind: dict[str, list[tuple[str, tuple[Rule, ...]]]] = {}
     for key, rules in every:
-        gate = next((gate for gate in GATES if gate in key), None)
+        gate = next((gate for gate in log.gates if gate in key), None)
         if gate is None:
             free.append((key, rules))
         else:

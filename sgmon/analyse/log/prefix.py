@@ -1,7 +1,5 @@
-"""Who wrote a line, and when: the prefixes of SGLang, uvicorn, NCCL, c10d, glog, Ray, compose, Kubernetes, Kibana.
-
-SGLang's own is ``[%(asctime)s{ranks}] message`` without a level (sglang srt/utils/common.py ``configure_logger``);
-ranks come in any order: the token order differs between versions. All else is met in logs of public reports.
+"""Who wrote a line, and when: the server's own prefix (``LogRules.record``), uvicorn, NCCL, c10d, glog, Ray, compose,
+Kubernetes, Kibana. All of them are met in logs of public reports.
 """
 
 from __future__ import annotations
@@ -11,15 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-_RANK_TOKEN = r"(?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+"
-#: SGLang's prefix; the date may be short ("12-16", diffusion server) or absent (retyped logs).
-RECORD = re.compile(
-    r"\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: " + _RANK_TOKEN + r")*)\] ?"
-)
-#: A record that begins inside a line (glued to a bar, or torn).
-INNER = re.compile(
-    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _RANK_TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"
-)
+from sgmon.servers.family import LogRules
 
 _OUTER = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[\d.,]*(?:Z|[+-]\d\d:?\d\d)\s(?:std(?:out|err) [FP] )?"  # Kubernetes
@@ -44,10 +34,10 @@ _TORCH = re.compile(
     r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?"
 )
 _GLOG = re.compile(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
-_OLD_RANK = re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu=\d+)\] ")
 _UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
+#: One of these is in every text in which a record can begin elsewhere than at its beginning.
+INNER_HINTS = ("][", "[20", "[rank")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
-_TOKENS = re.compile(_RANK_TOKEN)
 
 
 @dataclass(slots=True)
@@ -58,40 +48,29 @@ class Origin:
     t: float | None = None
     level: str = ""
     body: int = 0
-    source: str = ""  # sglang | uvicorn | nccl | torch | glog | other | ""
+    source: str = ""  # own | uvicorn | nccl | torch | glog | other | ""
     rank_inferred: bool = False
 
 
-def origin(text: str) -> Origin:
+def origin(text: str, log: LogRules) -> Origin:
     """Read every prefix at the beginning of ``text``."""
-    at = 0
     found = Origin()
+    record = log.record.match(text)
+    at = 0
     for _ in range(3):  # compose around Kubernetes around Ray: nested at most this deep
-        first = text[at : at + 1]
-        if first == "[" and RECORD.match(text, at):
-            break
-        outer = _OUTER.match(text, at)
-        if not outer or outer.end() == at:
+        outer = None if record else _OUTER.match(text, at)
+        if outer is None or outer.end() == at:
             break
         at = outer.end()
         if outer["iso"] and found.t is None:
             found.t = epoch(outer["iso"])
+        record = log.record.match(text, at)
     found.body = at
-    first = text[at : at + 1]
-    if first == "[":
-        _bracket(text, at, found)
-    elif first:
-        _plain(text, at, found)
+    if record:
+        _own(record, text, log, found)
+    elif len(text) > at:
+        _other(text, at, log, found)
     return found
-
-
-@lru_cache(maxsize=1024)
-def canonical_rank(ranks: str) -> str:
-    """ "TP0 EP0" -> "TP0": an EP rank is its TP rank, no process of its own; other tokens stay as they are."""
-    tokens = _TOKENS.findall(ranks)
-    if any(token.startswith("TP") for token in tokens):
-        tokens = [token for token in tokens if not token.startswith("EP")]
-    return " ".join(tokens)
 
 
 def epoch(stamp: str) -> float | None:
@@ -110,28 +89,15 @@ def _minute(stamp: str) -> float | None:
         return None
 
 
-def _bracket(text: str, at: int, found: Origin) -> None:
-    record = RECORD.match(text, at)
-    if record:
-        stamp = epoch(record["time"])
-        found.t = stamp if stamp is not None else found.t
-        found.rank = canonical_rank(record["ranks"]) if record["ranks"] else ""
-        found.body = record.end()
-        found.source = "sglang"
-        _after_record(text, found)
-        return
-    torch = _TORCH.match(text, at)
-    if torch:
-        found.rank = f"rank{torch['rank']}" if torch["rank"] else ""
-        found.level = _LETTERS[torch["level"]]
-        found.body = torch.end()
-        found.source = "torch"
-        return
-    old = _OLD_RANK.match(text, at)
-    if old:
-        found.rank = old["gpu"]
-        found.body = old.end()
-        found.source = "sglang"
+def _own(record: re.Match[str], text: str, log: LogRules, found: Origin) -> None:
+    named = record.groupdict()
+    stamp = epoch(named["time"])
+    found.t = stamp if stamp is not None else found.t
+    found.rank = log.rank(named["ranks"]) if named.get("ranks") else ""
+    found.level = _LEVELS.get(named.get("level") or "", "")
+    found.body = record.end()
+    found.source = "own"
+    _after_record(text, found)
 
 
 def _after_record(text: str, found: Origin) -> None:
@@ -146,7 +112,25 @@ def _after_record(text: str, found: Origin) -> None:
             _nccl(nccl, found)
 
 
-def _plain(text: str, at: int, found: Origin) -> None:
+def _other(text: str, at: int, log: LogRules, found: Origin) -> None:
+    if text[at] == "[":
+        torch = _TORCH.match(text, at)
+        if torch:
+            found.rank = f"rank{torch['rank']}" if torch["rank"] else ""
+            found.level = _LETTERS[torch["level"]]
+            found.body = torch.end()
+            found.source = "torch"
+            return
+    elif _stamped(text, at, found):
+        return
+    bare = log.bare_rank.match(text, at) if log.bare_rank is not None else None
+    if bare:
+        found.rank = next(filter(None, bare.groups()), "")
+        found.body = bare.end()
+        found.source = "own"
+
+
+def _stamped(text: str, at: int, found: Origin) -> bool:
     stamped = _STAMPED.match(text, at)
     if stamped:
         found.t = epoch(stamped["time"])
@@ -154,7 +138,7 @@ def _plain(text: str, at: int, found: Origin) -> None:
         found.rank = f"pid {stamped['pid']}" if stamped["pid"] else ""
         found.body = stamped.end()
         found.source = "other"
-        return
+        return True
     for pattern in (_SHORT, _UVICORN):
         match = pattern.match(text, at)
         if match:
@@ -162,22 +146,18 @@ def _plain(text: str, at: int, found: Origin) -> None:
             found.source = "uvicorn" if pattern is _UVICORN else "other"
             if pattern is _SHORT:
                 found.body = match.end()
-            return
+            return True
     nccl = _NCCL.match(text, at) if " [" in text[at : at + 120] else None
     if nccl:
         _nccl(nccl, found)
-        return
+        return True
     glog = _GLOG.match(text, at)
     if glog:
         found.level = _LETTERS[glog["level"]]
         found.body = glog.end()
         found.source = "glog"
-        return
-    old = _OLD_RANK.match(text, at)
-    if old:
-        found.rank = old["rank"] or old["gpu"]
-        found.body = old.end()
-        found.source = "sglang"
+        return True
+    return False
 
 
 def _nccl(match: re.Match[str], found: Origin) -> None:

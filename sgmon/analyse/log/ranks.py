@@ -68,6 +68,7 @@ class Milestones:
     http_up_line: int | None = None
     dummy_line: int | None = None
     stop_line: int | None = None
+    gate_open: bool | None = None
     seen: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Milestones:
@@ -254,6 +255,8 @@ class Milestones:
             else:
                 self.ready_line = made.line
             self.phase = "serving"
+        elif rule.gate and self.gate_open is not True:
+            self.gate_open = rule.gate == "open"
 
     def _count(self, name: str, track: Track) -> None:
         self.seen[name] = self.seen.get(name, 0) + 1

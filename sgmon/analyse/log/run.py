@@ -9,21 +9,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
-from sgmon.analyse.log.bars import Frame
-from sgmon.analyse.log.bars import frames as bar_frames
+from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.errors import CONSEQUENCE, NOTICE, Candidate, Errors
-from sgmon.analyse.log.lines import LOOK, exception_name, fragments, is_error
-from sgmon.analyse.log.prefix import Origin, canonical_rank, origin
+from sgmon.analyse.log.lines import LOOK
+from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.ranks import Milestones
-from sgmon.discovery.args_line import parse_server_args
+from sgmon.analyse.log.records import Record, exception_name, fragments
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
 from sgmon.model.server import ServerArgs
+from sgmon.servers.family import LogRules
 from sgmon.text import clean, mask
 
 #: Longest error text kept.
 ERROR_TEXT = 1_000
-_VERSION = re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)")
 _GRAPH_PHASES = ("graphs", "draft_graphs")
 _WEIGHT_PHASES = ("weights", "draft_weights")
 
@@ -32,8 +31,9 @@ _WEIGHT_PHASES = ("weights", "draft_weights")
 class Run:
     """Accumulates; ``state`` makes the immutable picture."""
 
+    log: LogRules
+    errors: Errors
     milestones: Milestones = field(default_factory=Milestones)
-    errors: Errors = field(default_factory=Errors)
     bars: dict[str, Bar] = field(default_factory=dict)
     args: ServerArgs | None = None
     version: str = ""
@@ -45,6 +45,11 @@ class Run:
     runs: int = 1
     first_line: int = 1
     pseudo: list[Milestone] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
+        """Nothing read so far."""
+        return cls(log, Errors(log), runs=runs, first_line=first_line)
 
     @property
     def wants_every_line(self) -> bool:
@@ -84,7 +89,7 @@ class Run:
     ) -> None:
         """Take one line: all its frames and glued records. continued: what is left of a line half taken."""
         rules = tuple(rules)
-        for fragment in fragments(text):
+        for fragment in fragments(text, self.log):
             self._record(number, fragment[:LOOK], rules, seen_t)
             self.errors.previous = fragment[-400:]
         if not continued and not text.strip() and self.errors.open is not None:
@@ -92,7 +97,7 @@ class Run:
 
     def moves(self, tail: str, number: int, seen_t: float) -> bool:
         """Whether the unterminated tail shows a bar that moved; its count is remembered with the time."""
-        newest = bar_frames(tail) if "%" in tail else []
+        newest = frames(tail, self.log.bars)
         return self._frames(newest, number, seen_t, final=False) if newest else False
 
     def state(self, base: LogState) -> LogState:
@@ -128,6 +133,7 @@ class Run:
             bind_error_line=self.bind_error_line,
             dummy_health_line=self.milestones.dummy_line,
             sigterm_line=self.sigterm_line,
+            gate_open=self.milestones.gate_open,
             warnings=self.warnings,
             errors=self.errors.errors,
             noise=self.noise,
@@ -136,36 +142,30 @@ class Run:
         )
 
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None) -> None:
-        where = origin(text)
-        body = text[where.body :]
-        found = [(rule, match) for rule in rules if (match := rule.search(text))]
-        frames = bar_frames(text) if "%" in text else []
-        if frames:
-            self._frames(frames, number, seen_t, final=True)
+        record = Record(text, rules, self.log)
+        where, body = record.where, record.body
+        if record.bars:
+            self._frames(record.bars, number, seen_t, final=True)
         if self.errors.open is not None and self.errors.continues(body, where):
-            self.errors.in_block(number, body, [rule for rule, _ in found], seen_t)
-            for rule, match in found:
-                if rule.group == "milestone" and rule.rank_only and "n" in match.groupdict():
+            self.errors.in_block(number, body, record.errors, seen_t)
+            for rule, match in record.milestones:
+                if rule.rank_only and "n" in match.groupdict():
                     self._milestone(rule, match, number, where, seen_t)
             return
-        if any(rule.group == "noise" for rule, _ in found):
-            self.noise += 1
-            found = [(rule, match) for rule, match in found if rule.group == "milestone"]
-        for rule, match in found:
-            if rule.group == "milestone":
-                self._milestone(rule, match, number, where, seen_t, text)
-        errors = [rule for rule, _ in found if rule.group == "error" and is_error(rule, body)]
+        self.noise += record.noise
+        for rule, match in record.milestones:
+            self._milestone(rule, match, number, where, seen_t, text)
+        errors = [] if record.noise else record.errors
         for rule in errors:
             self._error_line(rule, number, text, body, where, seen_t)
         if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
             self.errors.open_block(number, text, where, seen_t)
-        elif not errors and not found and where.level in ("warning", "error") and where.source != "glog":
+        elif not errors and not record.milestones and where.level in ("warning", "error") and where.source != "glog":
             self.warnings += 1
-        if "Context: " in body:
+        if any(word in body for word in self.log.more):
             self.errors.context(body, where.rank)
-        if not self.version and "sglang" in body[:4000]:
-            named = _VERSION.search(body[:4000])
-            self.version = clean(named[1]) if named else ""
+            named = self.log.version.search(body[:4000])
+            self.version = self.version or (clean(named[1]) if named else "")
 
     def _milestone(
         self,
@@ -196,12 +196,12 @@ class Run:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
             self._begin_again(number)
-        parsed = parse_server_args(text)
+        parsed = self.log.args(text)
         if parsed is not None:
             self.args = parsed
 
     def _begin_again(self, number: int) -> None:
-        fresh = Run(runs=self.runs + 1, first_line=number)
+        fresh = Run.begin(self.log, self.runs + 1, number)
         for item in fields(self):
             setattr(self, item.name, getattr(fresh, item.name))
 
@@ -220,12 +220,12 @@ class Run:
             return  # an exception of a request, not of the server
         rank = where.rank if not where.rank_inferred else ""
         self.errors.single(number, text, rank, rule, seen_t)
-        if rule.grade == NOTICE:
+        if rule.closeness == NOTICE:
             return
-        name = "error" if rule.grade == CONSEQUENCE or rule.name == "killed_sigkill" else "exception"
+        name = "error" if rule.closeness == CONSEQUENCE or rule.name == "killed_sigkill" else "exception"
         if rule.name == "tcpstore_lost":
             name = "store_lost"
-        event = "raised" if exception_name(body) and where.source == "sglang" else "error"
+        event = "raised" if exception_name(body) and where.source == "own" else "error"
         self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
 
     def _frames(self, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
@@ -318,13 +318,19 @@ class Run:
             if old is None or old.line < entry.line:
                 progress[rank] = replace(entry, phase=old.phase if old else "")
         for rank, entry in weak.items():
-            named = _as_tp(rank, progress)
+            named = self._as_tp(rank, progress)
             if named not in progress:
                 progress[named] = replace(entry, rank=named)
         many = self.args is not None and self.args.tp * self.args.dp * self.args.pp > 1
         if len(progress) > 1 or many:
             progress.pop("", None)
         return tuple(progress.values()), tuple(raised)
+
+    def _as_tp(self, rank: str, known: Iterable[str]) -> str:
+        """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
+        if not rank.startswith("rank"):
+            return self.log.rank(rank) or rank
+        return next((name for name in known if re.search(rf"\bTP{rank[4:]}$", name)), rank)
 
     def _fallback(self) -> Milestone | None:
         """Where no milestone is in the text: the error that takes its place."""
@@ -349,13 +355,3 @@ class Run:
         if cause.rank.startswith("#") and rank not in known:
             rank = ""
         return LogError(cause.kind, cause.line, clean(mask(cause.text.strip()), ERROR_TEXT), rank, cause.seen_t)
-
-
-def _as_tp(rank: str, known: Iterable[str]) -> str:
-    """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
-    if not rank.startswith("rank"):
-        return canonical_rank(rank) or rank
-    for name in known:
-        if re.search(rf"\bTP{rank[4:]}$", name):
-            return name
-    return rank

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Protocol
 
-from sgmon.analyse.log.catalogue import rules
+from sgmon.analyse.log.catalogue import of
 from sgmon.analyse.log.shapes import KEPT, LONGEST, shape_of
 from sgmon.model import LogLine
+from sgmon.servers.family import LogRules
 
 Wanted = Callable[[LogLine], bool]
 Hint = Callable[[str], bool]
@@ -30,15 +31,15 @@ _TROUBLE = (
 _ALARMS = ("warn", "deprecated", "failed to", "not set", "not found", "not available", "[w")
 
 
-@lru_cache(maxsize=4)
-def kind_hint(kind: str) -> Hint | None:
+@lru_cache(maxsize=16)
+def kind_hint(kind: str, log: LogRules) -> Hint | None:
     """A test that passes every text in which a line of this kind can be, and few others."""
     if kind == "warning":
-        notices = {key.lower() for rule in rules() if rule.group == "error" for key in rule.keys}
+        notices = {key.lower() for rule in of(log).rules if rule.group == "error" for key in rule.keys}
         return _Literals({*_ALARMS, *notices}, lower=True)
     if kind not in ("error", "milestone"):
         return None
-    literals = {key for rule in rules() if rule.group == kind for key in rule.keys}
+    literals = {key for rule in of(log).rules if rule.group == kind for key in rule.keys}
     return _Literals(literals | set(_TROUBLE) if kind == "error" else literals)
 
 

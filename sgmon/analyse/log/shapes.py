@@ -14,13 +14,14 @@ from itertools import accumulate, compress
 
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.keys import gated
+from sgmon.servers.family import LogRules
 
 Keyed = tuple[tuple[str, tuple[Rule, ...]], ...]
 _DIGITS = b"0123456789"
 #: Shapes kept, and the longest: at most 4 MB. Real logs have some hundred.
 KEPT = 8_192
 LONGEST = 500
-_known: tuple[dict[bytes, Keyed], dict[bytes, Keyed]] = ({}, {})
+_known: dict[tuple[LogRules, bool], dict[bytes, Keyed]] = {}
 
 
 def shape_of(text: str) -> bytes:
@@ -29,12 +30,12 @@ def shape_of(text: str) -> bytes:
 
 
 def hot_lines(
-    text: str, lines: list[str], serving: bool = False, ignores: Callable[[Rule], bool] | None = None
+    log: LogRules, text: str, lines: list[str], serving: bool = False, ignores: Callable[[Rule], bool] | None = None
 ) -> Iterator[tuple[int, list[Rule], bool]]:
     """Of ``text`` (split in ``lines``) those with a literal: index, rules that it announces, whether it has a literal
     that matters without a rule. serving: milestones are over. None where ``ignores`` holds for all that is there."""
     shapes = shape_of(text).split(b"\n")
-    keyed = _look(set(shapes), serving)
+    keyed = _look(log, set(shapes), serving)
     if not keyed or (ignores is not None and _all_ignored(keyed, ignores)):
         return
     for index in compress(range(len(lines)), map(keyed.__contains__, shapes)):
@@ -44,15 +45,15 @@ def hot_lines(
             yield index, _merged(held), not all(held)
 
 
-def announced(text: str) -> list[Rule]:
+def announced(log: LogRules, text: str) -> list[Rule]:
     """The rules with a literal in ``text`` (one line); their patterns still have to match."""
     line = text.replace("\n", " ")
-    return next((rules for _, rules, _ in hot_lines(line, [line])), [])
+    return next((rules for _, rules, _ in hot_lines(log, line, [line])), [])
 
 
-def matches(text: str) -> list[tuple[Rule, re.Match[str]]]:
+def matches(log: LogRules, text: str) -> list[tuple[Rule, re.Match[str]]]:
     """The rules that match ``text`` (one record)."""
-    return [(rule, match) for rule in announced(text) if (match := rule.search(text))]
+    return [(rule, match) for rule in announced(log, text) if (match := rule.search(text))]
 
 
 def _all_ignored(keyed: dict[bytes, Keyed], ignores: Callable[[Rule], bool]) -> bool:
@@ -66,10 +67,10 @@ def _merged(held: list[tuple[Rule, ...]]) -> list[Rule]:
     return rules
 
 
-def _look(shapes: set[bytes], serving: bool) -> dict[bytes, Keyed]:
+def _look(log: LogRules, shapes: set[bytes], serving: bool) -> dict[bytes, Keyed]:
     """Those of ``shapes`` in which a literal can be, with the literals. Threads may share what is known: each takes
     its own copy of what it needs."""
-    known = _known[serving]
+    known = _known.setdefault((log, serving), {})
     found: dict[bytes, Keyed] = {}
     fresh: list[bytes] = []
     for shape in shapes:
@@ -79,7 +80,7 @@ def _look(shapes: set[bytes], serving: bool) -> dict[bytes, Keyed]:
         elif keyed:
             found[shape] = keyed
     if fresh:
-        new = _search(fresh, serving)
+        new = _search(log, fresh, serving)
         found.update(new)
         if len(known) + len(fresh) > KEPT:
             known.clear()
@@ -87,12 +88,12 @@ def _look(shapes: set[bytes], serving: bool) -> dict[bytes, Keyed]:
     return found
 
 
-def _search(shapes: list[bytes], serving: bool) -> dict[bytes, Keyed]:
+def _search(log: LogRules, shapes: list[bytes], serving: bool) -> dict[bytes, Keyed]:
     """All of them in one go: searching one long text for 300 literals is much cheaper than many short ones."""
     blob = b"\n".join(shapes)
     ends: list[int] = []
     found: dict[bytes, list[tuple[str, tuple[Rule, ...]]]] = {}
-    for gate, keyed in _bytes_keys(serving):
+    for gate, keyed in _bytes_keys(log, serving):
         if gate and gate not in blob:
             continue
         for literal, key, rules in keyed:
@@ -105,9 +106,11 @@ def _search(shapes: list[bytes], serving: bool) -> dict[bytes, Keyed]:
     return {shape: tuple(keyed) for shape, keyed in found.items()}
 
 
-@lru_cache(maxsize=2)
-def _bytes_keys(serving: bool) -> tuple[tuple[bytes, tuple[tuple[bytes, str, tuple[Rule, ...]], ...]], ...]:
-    free, behind = gated(serving)
+@lru_cache(maxsize=16)
+def _bytes_keys(
+    log: LogRules, serving: bool
+) -> tuple[tuple[bytes, tuple[tuple[bytes, str, tuple[Rule, ...]], ...]], ...]:
+    free, behind = gated(log, serving)
     return tuple(
         (shape_of(gate), tuple((shape_of(key), key, rules) for key, rules in keyed))
         for gate, keyed in (("", free), *behind)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sgmon.analyse.log.catalogue import silent_by_design
+from sgmon.analyse.log import catalogue
 from sgmon.analyse.phase import order
 from sgmon.model import LogState
 
@@ -18,7 +18,7 @@ def progress_of(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str
     """rank -> (order of the phase, whether its end was printed); a rank without a comparable line is left out."""
     found: dict[str, Progress] = {}
     for milestone in log.milestones:
-        if milestone.rank not in ranks or not _all_print(version, milestone.name, ranks):
+        if milestone.rank not in ranks or not _all_print(log.family, version, milestone.name, ranks):
             continue
         here = order(milestone.phase), milestone.event == "end"
         found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), here)
@@ -26,8 +26,9 @@ def progress_of(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str
 
 
 @lru_cache(maxsize=512)
-def _all_print(version: str, milestone: str, ranks: tuple[str, ...]) -> bool:
-    return not any(silent_by_design(version, milestone, _full(rank)) for rank in ranks)
+def _all_print(family: str, version: str, milestone: str, ranks: tuple[str, ...]) -> bool:
+    known = catalogue.of_family(family)
+    return not any(known.silent_by_design(version, milestone, _full(rank)) for rank in ranks)
 
 
 def _full(rank: str) -> str:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.phase import phase_of
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import Frame, StackDump, Thread
-from sgmon.servers.family import StackRules
 from sgmon.units import duration
-
-_compared: Memo[Comparison] = Memo(256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +27,8 @@ class Comparison:
     words: str = ""
 
 
-def compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
+def compare(before: StackDump, after: StackDump, version: str = "") -> Comparison:
     """What changed between two dumps of a process (or between two processes' dumps)."""
-    return _compared.get((before, after), (rules, version), lambda: _compare(before, after, version, rules))
-
-
-def _compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
     old, new = _outer(before), _outer(after)
     count = 0
     for one, other in zip(old, new, strict=False):
@@ -50,7 +42,7 @@ def _compare(before: StackDump, after: StackDump, version: str, rules: StackRule
         before=old[count:],
         after=new[count:],
         threads=_changed_threads(before.threads[1:], after.threads[1:]),
-        words=_words(before, after, old, new, count, version, rules),
+        words=_words(before, after, old, new, count, version),
     )
 
 
@@ -61,17 +53,16 @@ def _words(
     new: Sequence[Frame],
     count: int,
     version: str,
-    rules: StackRules,
 ) -> str:
     apart = duration(abs(after.t - before.t))
     if not old or not new:
         return "no stack in " + " and ".join(
             name for name, frames in (("the first", old), ("the second", new)) if not frames
         )
-    first, second = phase_of(before, version, rules), phase_of(after, version, rules)
+    first, second = phase_of(before, version), phase_of(after, version)
     if first and second and first != second:
         return f"went from {first} to {second} within {apart}"
-    wait = waits_in(after, rules)
+    wait = waits_in(after)
     if old == new:
         tail = f", which waits in {wait.words}" if wait else " (a long computation shows this too)"
         return f"the same frames and lines, {apart} apart{tail}"

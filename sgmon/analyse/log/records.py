@@ -1,0 +1,120 @@
+"""One record of a log, classified: who wrote it, which rules match, what kind of line it is. Pure, without memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sgmon.analyse.log.bars import Frame, frames
+from sgmon.analyse.log.catalogue import Rule
+from sgmon.analyse.log.prefix import INNER_HINTS, origin
+from sgmon.servers.family import LogRules
+
+_EXCEPTION = re.compile(
+    r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception)(?::|$)"
+)
+_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
+_FRAME_LINE = re.compile(
+    r'\s+File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
+    r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
+)
+_WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)
+
+
+class Record:
+    """What a record is. body: the text without its prefix. noise: it only sounds alarming. bars: frames of bars.
+
+    milestones, errors: rules that match and count (an error does not in quoted source code).
+    """
+
+    __slots__ = ("bars", "body", "errors", "milestones", "noise", "text", "where")
+
+    def __init__(self, text: str, rules: Iterable[Rule], log: LogRules) -> None:
+        self.text = text
+        self.where = origin(text, log)
+        self.body = body = text[self.where.body :]
+        self.bars: list[Frame] = frames(text, log.bars) if "%" in text else []
+        self.milestones: list[tuple[Rule, re.Match[str]]] = []
+        self.errors: list[Rule] = []
+        self.noise = False
+        for rule in rules:
+            match = rule.search(text)
+            if match is None:
+                continue
+            if rule.group == "milestone":
+                self.milestones.append((rule, match))
+            elif rule.group == "noise":
+                self.noise = True
+            elif is_error(rule, body):
+                self.errors.append(rule)
+
+    def described(self) -> tuple[str, str, str]:
+        """Kind, level and milestone, as ``LogLine`` has them."""
+        body, level = self.body, self.where.level
+        milestone = next((rule.name for rule, _ in self.milestones if not rule.weak or rule.name != "launch"), "")
+        kind = "milestone" if milestone else ""
+        if self.noise:
+            return kind or "noise", "", milestone
+        if any(rule.grade != "notice" for rule in self.errors) or exception_name(body):
+            return "error", "error", milestone
+        if self.errors:
+            kind = "warning"
+        if looks_like_traceback(body) or looks_like_traceback(self.text):
+            lost = "hit an exception" in body
+            return "error" if lost else "traceback", "error" if lost else level, milestone
+        if self.bars:
+            return "bar", level, self.bars[-1].name
+        if kind:
+            return kind, level, milestone
+        if "HTTP/" in body and _ACCESS.search(body):
+            return "access", level, milestone
+        if level == "error":
+            return "error", level, milestone
+        if level == "warning" or _sounds_wrong(body[:200]):
+            return "warning", "warning", milestone
+        return "", level, milestone
+
+
+def fragments(text: str, log: LogRules) -> list[str]:
+    """``text`` cut at ``\\r`` and where another record begins inside it (glued to a bar, or torn)."""
+    found: list[str] = []
+    for part in text.split("\r") if "\r" in text else (text,):
+        start = 0
+        if any(hint in part[1:] for hint in INNER_HINTS):
+            for match in log.inner.finditer(part, 1):
+                if match.start() > start and not _is_outer(part[start : match.start()], start, log):
+                    found.append(part[start : match.start()])
+                    start = match.start()
+        if start < len(part):
+            found.append(part[start:])
+    return found
+
+
+def exception_name(body: str) -> str:
+    """ "AssertionError" if this is the last line of a traceback ("pkg.Error: text" at the left edge), else ""."""
+    match = _EXCEPTION.match(body)
+    return match["name"] if match else ""
+
+
+def looks_like_traceback(text: str) -> bool:
+    """Whether the line can only be part of a traceback or of faulthandler's dump."""
+    return bool(_FRAME_LINE.match(text)) or "Traceback (most recent call last)" in text
+
+
+def is_error(rule: Rule, body: str) -> bool:
+    """Whether a matching error rule counts here: not in quoted source code, some only in exception lines."""
+    if body[:1].isspace():
+        return False
+    return not rule.in_block or bool(exception_name(body))
+
+
+def _sounds_wrong(text: str) -> bool:
+    low = text.lower()  # the words first: ignoring case costs re 100 ns a letter
+    if not ("warn" in low or "not " in low or "deprecated" in low or "failed to" in low):
+        return False
+    return _WARNING.search(text) is not None
+
+
+def _is_outer(head: str, start: int, log: LogRules) -> bool:
+    """Whether what stands before an inner record is only a collector's prefix (Kubernetes, compose, Ray ...)."""
+    return start == 0 and origin(head + "[", log).body >= len(head.rstrip())

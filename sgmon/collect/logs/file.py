@@ -1,0 +1,338 @@
+"""Follows a log file: the one that its writer really has open, not only the path, through every rotation."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from sgmon.collect.logs import rotated
+from sgmon.collect.probes.base import ProbeError, Watched
+from sgmon.model import LogReading, Server
+
+ROUND_BYTES = 256 << 10
+FROM_START_BYTES = 64 << 20  # a longer log is read from its last 64 MiB on
+_IDLE_S = 0.2
+_LOOK_S = 1.0  # how often rotation and deletion are looked for while the file is quiet
+_FAILING_S = 5.0
+_TAIL_KEPT_BYTES = 64
+_SNIFF_BYTES = 64 << 10
+
+_NOT_A_FILE = {
+    "pipe": "the log goes into a pipe, which sgmon must not read: give what prints it with --log-command, or the "
+    "file that tee writes with --log",
+    "pty": "the log goes to a terminal, which cannot be read from outside: start the server with `sgmon run`, or "
+    "send its output through tee and give the file with --log",
+    "socket": "the log goes to a socket: give what prints it with --log-command 'journalctl -f ...'",
+    "null": "the log goes to /dev/null: it is lost; restart the server with its output in a file",
+}
+
+
+@dataclass(slots=True)
+class _Open:
+    """The file that is being followed. offset: the next byte to read."""
+
+    fd: int
+    path: str
+    identity: str
+    offset: int
+    decoder: codecs.IncrementalDecoder
+    tail: bytes = b""  # the last bytes before offset: they tell a rewritten file from one that grew
+    kind: str = "file"
+    old: bool = False  # a rotation has renamed it: newer ones follow
+    sniffed: bool = False
+    caught_up: bool = False  # what came before was there when we came, and is as old as the file's mtime says
+
+
+class FileLog:
+    """New text of the file. ``busy`` while there is more to read."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._root = Path(watched.settings.proc_root)
+        self._file: _Open | None = None
+        self._told: tuple[str, str, str] = ("", "", "")  # path, change and note that were reported last
+        self._looked_t = float("-inf")
+        self._server: tuple[int, int] | None = None
+        self.interval_s = _IDLE_S
+        self.busy = False
+
+    def close(self) -> None:
+        self._drop()
+
+    def read(self) -> LogReading | None:
+        self.busy = False
+        self.interval_s = _IDLE_S
+        server = self._watched.server
+        path = self._watched.settings.log or (server.log_path if server else "")
+        if not path:
+            return self._without_file(server)
+        restarted = self._restarted(server)
+        if self._file is not None and (restarted or self._file.path != path):
+            self._drop()
+        if self._file is None:
+            change = "rotated" if restarted else ""
+            return self._begin(path, server, change, opened=_first(path, server))
+        return self._follow(self._file, server)
+
+    def _restarted(self, server: Server | None) -> bool:
+        """Another server than before: it is read from the start, for its first lines may be read already."""
+        if server is None:
+            return False
+        before, self._server = self._server, (server.pid, server.start_ticks)
+        return before is not None and before != self._server
+
+    def _without_file(self, server: Server | None) -> LogReading | None:
+        """No path: say once what the log is instead of a file."""
+        self._drop()
+        if server is None or not server.log_kind:
+            return None
+        gap = next((gap for gap in server.missing if gap.signal == "log"), None)
+        note = _NOT_A_FILE.get(server.log_kind, "the server's log was not found: give it with --log")
+        if gap is not None:
+            note = f"{gap.why}. {gap.remedy}"
+        return self._tell(LogReading(path="", kind=server.log_kind, change="unreadable", note=note))
+
+    def _begin(self, path: str, server: Server | None, change: str = "", opened: str = "") -> LogReading | None:
+        """Open the file, or ``opened``, an older one that a rotation has left. The first reading comes at once, so
+        that an empty log is known to be empty."""
+        fd, note, kind = _open(opened or path)
+        writer = None if opened else self._writer_of(path, fd, server)
+        if writer is not None:
+            if fd is not None:
+                os.close(fd)
+            fd, note, kind = _open(str(writer))
+        if fd is None:
+            return self._cannot(path, kind, note)
+        status = os.fstat(fd)
+        kind = "deleted" if status.st_nlink == 0 else "file"
+        came_back = self._told[1] == "missing"
+        self._told = ("", "", "")
+        self._looked_t = self._watched.clock.now()
+        self._file = file = _Open(fd, path, _identity(status), 0, _decoder(), kind=kind, old=bool(opened))
+        change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
+        if status.st_size > FROM_START_BYTES:
+            self._skip(file, status.st_size - FROM_START_BYTES)
+            change = "skipped"
+        return self._follow(file, server, change, first=True)
+
+    def _skip(self, file: _Open, offset: int) -> None:
+        """Begin at the first whole line after ``offset``."""
+        data = os.pread(file.fd, ROUND_BYTES, offset)
+        file.offset = offset + data.find(b"\n") + 1
+
+    def _cannot(self, path: str, kind: str, note: str) -> LogReading | None:
+        self.interval_s = _LOOK_S
+        if kind == "missing":
+            return self._tell(LogReading(path=path, change="missing", note=note))
+        if kind in _NOT_A_FILE:
+            return self._tell(LogReading(path=path, kind=kind, change="unreadable", note=_NOT_A_FILE[kind]))
+        if self._watched.settings.log:
+            self.interval_s = _FAILING_S
+            raise ProbeError(f"{path}: {note}", "give a readable text file with --log")
+        return self._tell(LogReading(path=path, change="unreadable", note=note))
+
+    def _tell(self, reading: LogReading) -> LogReading | None:
+        """A state is told once."""
+        told = (reading.path, reading.change, reading.note)
+        if told == self._told:
+            return None
+        self._told = told
+        return reading
+
+    def _follow(self, file: _Open, server: Server | None, change: str = "", first: bool = False) -> LogReading | None:
+        """The next piece of text; when there is none, whether the file is still the right one."""
+        status = os.fstat(file.fd)
+        if status.st_size < file.offset or self._rewritten(file, status.st_size):
+            change = "truncated"
+            file.offset, file.tail, file.decoder = 0, b"", _decoder()
+            if status.st_size > FROM_START_BYTES:
+                self._skip(file, status.st_size - FROM_START_BYTES)
+        data = os.pread(file.fd, ROUND_BYTES, file.offset) if status.st_size > file.offset else b""
+        if data and not file.sniffed:
+            file.sniffed = True
+            if _is_binary(data[:_SNIFF_BYTES]):
+                return self._binary(file, change)
+        if data or change or first:
+            return self._piece(file, data, status, change, server)
+        return self._look(file, server)
+
+    def _piece(
+        self, file: _Open, data: bytes, status: os.stat_result, change: str, server: Server | None
+    ) -> LogReading:
+        held = len(file.decoder.getstate()[0])
+        start = file.offset - held
+        text = file.decoder.decode(data)
+        file.offset += len(data)
+        file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
+        self.busy = len(data) == ROUND_BYTES
+        age_s = None if file.caught_up else self._age_s(status)
+        file.caught_up = file.caught_up or not self.busy
+        return LogReading(
+            path=file.path,
+            identity=file.identity,
+            offset=start,
+            text=text,
+            size=status.st_size,
+            kind=file.kind,
+            change=change,
+            age_s=age_s,
+            writer_offset=self._writer_offset(server, file.identity),
+            note=_DELETED if change == "deleted" else "",
+        )
+
+    def _age_s(self, status: os.stat_result) -> float | None:
+        """Seconds since the last byte was written, by the file's mtime. Only for text from before the watch: the
+        clock of a file server may differ from ours, and text that comes while we look is known to be new."""
+        age = self._watched.clock.epoch + self._watched.clock.now() - status.st_mtime
+        return round(age, 1) if age >= 1.0 else None
+
+    def _rewritten(self, file: _Open, size: int) -> bool:
+        """Truncated and grown past our offset between two looks: before the offset stands what was not read."""
+        if size == file.offset or not file.tail:
+            return False
+        return os.pread(file.fd, len(file.tail), file.offset - len(file.tail)) != file.tail
+
+    def _binary(self, file: _Open, change: str) -> LogReading | None:
+        path = file.path
+        self._drop()
+        self.interval_s = _FAILING_S
+        if self._watched.settings.log:
+            raise ProbeError(f"{path} is not a text file", "give the server's log with --log")
+        note = "not a text file: it holds NUL bytes or no readable text"
+        return self._tell(LogReading(path=path, change="unreadable", note=note))
+
+    def _look(self, file: _Open, server: Server | None) -> LogReading | None:
+        """Everything is read: was the file renamed, deleted or replaced?"""
+        now = self._watched.clock.now()
+        if now - self._looked_t < _LOOK_S and not file.old:
+            return None
+        self._looked_t = now
+        try:
+            there = _identity(os.stat(file.path))
+        except OSError:
+            there = ""
+        writers = [identity for _, identity in self._writer_files(server)]
+        if there == file.identity or file.identity in writers:
+            if not there and os.fstat(file.fd).st_nlink == 0 and file.kind != "deleted":
+                file.kind = "deleted"
+                return self._piece(file, b"", os.fstat(file.fd), "deleted", server)
+            return None  # renamed, but the writer goes on in the old file: so do we
+        if there:
+            status = os.fstat(file.fd)
+            if status.st_size > file.offset:  # written between the last look and the rotation
+                self.busy = True
+                return None
+            self._drop()
+            return self._begin(file.path, server, change="rotated", opened=rotated.after(file.path, status))
+        if file.kind != "deleted":
+            self._drop()
+            return self._tell(LogReading(path=file.path, change="missing", note="the file is gone"))
+        return None
+
+    def _writer_files(self, server: Server | None) -> list[tuple[Path, str]]:
+        """What fd 1 and 2 of the server are, when they are files: stat follows the link without opening."""
+        found = []
+        for number in (1, 2) if server is not None else ():
+            place = self._root / str(server.pid if server else 0) / "fd" / str(number)
+            try:
+                status = os.stat(place)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                found.append((place, _identity(status)))
+        return found
+
+    def _writer_of(self, path: str, fd: int | None, server: Server | None) -> Path | None:
+        """The /proc file that leads to the log where the path does not (renamed, deleted, another mount
+        namespace); None where the path is right. Not with --log, which may name another file."""
+        if self._watched.settings.log or server is None or path != server.log_path:
+            return None
+        files = self._writer_files(server) if not _is_pipe(self._root / str(server.pid) / "fd" / "2") else []
+        if not files or (fd is not None and _identity(os.fstat(fd)) in [identity for _, identity in files]):
+            return None
+        return files[0][0]
+
+    def _writer_offset(self, server: Server | None, identity: str) -> int | None:
+        for place, found in self._writer_files(server):
+            if found == identity:
+                try:
+                    info = (place.parent.parent / "fdinfo" / place.name).read_text("ascii", "replace")
+                    return int(info.split("pos:", 1)[1].split(None, 1)[0])
+                except (OSError, IndexError, ValueError):
+                    return None
+        return None
+
+    def _drop(self) -> None:
+        if self._file is not None:
+            os.close(self._file.fd)
+            self._file = None
+
+
+def _first(path: str, server: Server | None) -> str:
+    """Where to begin: the oldest rotated file that has lines of this server; "" for the log itself."""
+    if server is None or server.started_epoch is None:
+        return ""
+    older = rotated.since(path, server.started_epoch, FROM_START_BYTES)
+    return older[0] if older else ""
+
+
+_DELETED = "the log was deleted but the server still writes it: it will be lost when the server ends"
+
+
+def _open(path: str) -> tuple[int | None, str, str]:
+    """(descriptor, why not, kind). Only regular files are opened; never waits for a writer."""
+    try:
+        status = os.stat(path)
+        kind = _kind(status.st_mode, path)
+        if kind != "file":
+            return None, "is a directory" if kind == "directory" else f"is a {kind}", kind
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, "there is no such file (yet)", "missing"
+    except OSError as err:
+        return None, f"cannot be read: {err.strerror}", "unreadable"
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # replaced in between
+        os.close(fd)
+        return None, "is no file", "unreadable"
+    return fd, "", "file"
+
+
+def _is_pipe(path: Path) -> bool:
+    """Whether stderr is read by somebody: then the log is that one's, and not a file that stdout may be."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _kind(mode: int, path: str) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISFIFO(mode):
+        return "pipe"
+    if stat.S_ISSOCK(mode):
+        return "socket"
+    return "null" if path == "/dev/null" else "pty" if path.startswith(("/dev/pts/", "/dev/tty")) else "device"
+
+
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev}:{status.st_ino}"
+
+
+def _decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+
+def _is_binary(data: bytes) -> bool:
+    """Many NULs, or mostly bytes that are no text. NULs at the start alone are a truncated log's hole."""
+    data = data.lstrip(b"\0")
+    if len(data) < 32:
+        return False
+    odd = sum(byte < 32 and byte not in b"\t\n\r\x1b\x08\x07\x0c" for byte in data)
+    replaced = data.decode("utf-8", "replace").count("\ufffd")
+    return odd > len(data) * 0.05 or replaced > len(data) * 0.2

@@ -1,0 +1,114 @@
+"""How SGLang writes its log.
+
+Its prefix is ``[%(asctime)s{ranks}] message`` without a level (sglang srt/utils/common.py ``configure_logger``);
+ranks come in any order: the token order differs between versions.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from sgmon.discovery.args_line import parse_server_args
+from sgmon.servers.family import LogRules
+
+_TOKEN = r"(?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+"
+_TOKENS = re.compile(_TOKEN)
+
+
+@lru_cache(maxsize=1024)
+def canonical_rank(ranks: str) -> str:
+    """ "TP0 EP0" -> "TP0": an EP rank is its TP rank, no process of its own; other tokens stay as they are."""
+    tokens = _TOKENS.findall(ranks)
+    if any(token.startswith("TP") for token in tokens):
+        tokens = [token for token in tokens if not token.startswith("EP")]
+    return " ".join(tokens)
+
+
+RULES = LogRules(
+    family="sglang",
+    folder="sgmon.servers.sglang",
+    # the date may be short ("12-16", diffusion server) or absent (retyped logs)
+    record=re.compile(
+        r"\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: " + _TOKEN + r")*)\] ?"
+    ),
+    inner=re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
+    bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu=\d+)\] "),
+    rank=canonical_rank,
+    speaks=re.compile(
+        r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |server_args=|\bsglang\b"
+    ),
+    args=parse_server_args,
+    restart="server_args=",
+    version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
+    more=("Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
+    gates=(
+        *("rror", "ing ", "ted ", "exit", "apture", "ailed", " is ", "emory", "ation", "not ", "server", "tart"),
+        *(
+            "weight ",
+            "device",
+            "nit ",
+            "ound",
+            "out ",
+            "arning",
+            " call",
+            "t co",
+            "eceived",
+            "nd of ",
+            "pped",
+            " in ",
+        ),
+        *(
+            "ph end.",
+            " by pee",
+            "DeepGEM",
+            "omplete",
+            " exceed",
+            "loading",
+            "sfer_en",
+            " leaked",
+            "l_info ",
+            "sglang",
+        ),
+        *("client", "shard", "ult e", "ERROR", "acke", "tore", "able", "with", "NCCL", "nccl", "Bytes", "exceeded"),
+        "WARN",
+    ),
+    bars=(
+        ("checkpoint shards", "weights_progress"),
+        ("Multi-thread loading", "weights_progress"),
+        ("Fastsafetensor", "weights_progress"),
+        ("Runai Model Streamer", "weights_progress"),
+        ("InstantTensor", "weights_progress"),
+        ("Loading safetensors", "weights_progress"),
+        ("Capturing", "graph_progress"),
+        ("Compiling num tokens", "graph_progress"),
+        ("DeepGEMM warmup", "jit_deepgemm"),
+        ("AutoTuner", "jit_flashinfer"),
+        ("quant weights", "weights_quant"),
+    ),
+    probe=re.compile(
+        r'"GET /health(?:_generate)?(?:\?\S*)? HTTP/|Health check request received during shutdown'
+        r"|Prefill batch(?: \[\d+\])?[.,] #new-seq: 1, #new-token: 1, #cached-token: \d+,"
+    ),
+    probe_keys=('"GET /health', "Health check request received", "#new-seq: 1, #new-token: 1,"),
+    begins=("[", "I"),
+    # fixed columns, so that no search is needed; only names and numbers, so that nothing can be a secret or an escape
+    steady_record=re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: (?:DP|PP|TP|EP)\d+)*)\] "),
+    steady_body=(
+        re.compile(
+            r"((?:Decode|Prefill) batch, (?:#new-seq: \d+, #new-token: \d+, )?)"
+            r"(?:#?[a-z][a-z0-9 #-]*(?: \(token/s\))?: (?:\d+(?:\.\d+)?|True|False)(?:, |$))+$"
+        ),
+        re.compile(
+            r'INFO:     (?:\d{1,3}\.){3}\d{1,3}:\d{1,5} - ("(?:GET|POST) /[\w/.]{0,60} HTTP/1\.1" \d{3}[ \w]{0,24})$'
+        ),
+    ),
+    fatal_header=re.compile(r"hit an exception|^Fatal Python error|warmup error:"),
+    # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
+    benign_header=re.compile(r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application"),
+    died=re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess scheduler_(?P<m>\d+) "),
+    # logged when set_device fails (sglang 0.4.6 init_torch_distributed)
+    hints=((re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES"), "invalid_device"),),
+    # RankZeroFilter: installed in 0.4.6.post5 srt/model_executor/model_runner.py:158, last in 0.5.2 at :217
+    filtered=((0, 4, 6, 5), (0, 5, 2, 9)),
+)

@@ -1,0 +1,130 @@
+"""Rotation as container runtimes and loggers do it: nothing is lost, nothing is read twice."""
+
+from __future__ import annotations
+
+import os
+
+from sgmon.collect.logs import file, rotated
+from sgmon.collect.probes.logtail import LogProbe
+from sgmon.model import Server
+
+
+def drain(probe: LogProbe, clock) -> list:
+    """All readings until nothing changes any more, whatever the time between two looks is."""
+    found, quiet = [], 0
+    while quiet < 3:
+        reading = probe.read()
+        if reading is None and not probe.busy:
+            quiet += 1
+            clock.shift_s += file._LOOK_S + 0.1
+        if reading is not None:
+            found.append(reading)
+            quiet = 0
+    return found
+
+
+def write(path, text: str, mtime: float) -> None:
+    with path.open("a") as log:
+        log.write(text)
+    os.utime(path, (mtime, mtime))
+
+
+def rotate(path, count: int) -> None:
+    """As dockerd does with max-file (daemon/logger/loggerutils/logfile.go: rotate)."""
+    for number in range(count, 1, -1):
+        if (old := path.with_name(f"{path.name}.{number - 1}")).exists():
+            old.rename(path.with_name(f"{path.name}.{number}"))
+    path.rename(path.with_name(f"{path.name}.1"))
+    path.touch()
+
+
+def server(path, **more) -> Server:
+    return Server(pid=2**22 + 1, start_ticks=1, log_path=str(path), log_kind="file", **more)
+
+
+def test_each_rotated_file_is_read_once(tmp_path, watch, clock):
+    path = tmp_path / "ID-json.log"
+    write(path, "one\n", 1000)
+    probe = LogProbe(watch(server(path)))
+    assert "".join(r.text for r in drain(probe, clock)) == "one\n"
+    write(path, "two\n", 1001)  # it grows, and is rotated three times between two looks
+    for number, word in enumerate(("three\n", "four\n", "five\n")):
+        rotate(path, 5)
+        write(path, word, 1002 + number)
+    found = drain(probe, clock)
+    assert "".join(r.text for r in found) == "two\nthree\nfour\nfive\n"
+    assert [r.change for r in found if r.text] == ["", "rotated", "rotated", "rotated"]
+    assert {r.path for r in found} == {str(path)} and len({r.identity for r in found}) == 4
+    rotate(path, 5)
+    write(path, "six\n", 1010)
+    assert "".join(r.text for r in drain(probe, clock)) == "six\n"
+    probe.close()
+
+
+def test_a_file_of_an_earlier_run_is_not_read_in_between(tmp_path, watch, clock):
+    path = tmp_path / "server.log"
+    write(tmp_path / "server.log.1", "long ago\n", 500)
+    write(path, "one\n", 1000)
+    probe = LogProbe(watch(server(path)))
+    drain(probe, clock)
+    path.rename(tmp_path / "elsewhere")
+    write(path, "two\n", 1001)
+    assert "".join(r.text for r in drain(probe, clock)) == "two\n"
+    probe.close()
+
+
+def test_a_late_watch_begins_where_the_server_began(tmp_path, watch, clock):
+    path = tmp_path / "0.log"
+    write(tmp_path / "0.log.20260101-101112", "of the server before\n", 900)
+    write(tmp_path / "0.log.20260102-101112", "the launch\n", 1100)
+    write(tmp_path / "0.log.20260103-101112.gz", "packed\n", 1200)
+    write(path, "ready\n", 1300)
+    probe = LogProbe(watch(server(path, started_epoch=1000.0)))
+    found = drain(probe, clock)
+    assert "".join(r.text for r in found) == "the launch\nready\n"
+    assert [r.change for r in found if r.text] == ["", "rotated"]
+    probe.close()
+
+
+def test_bounded(tmp_path):
+    path = tmp_path / "log"
+    for number in range(4):
+        write(tmp_path / f"log.{number}", "x" * 100, 1000 - number)
+    assert rotated.since(str(path), 0, 250) == [str(tmp_path / "log.1"), str(tmp_path / "log.0")]
+    assert rotated.since(str(tmp_path / "no" / "log"), 0, 250) == []
+
+
+def test_truncated_in_place_and_replaced(tmp_path, watch, clock):
+    """logrotate's copytruncate; conmon renames a new file over the old one (reopen_k8s_file)."""
+    path = tmp_path / "ctr.log"
+    write(path, "one\n" * 50, 1000)
+    probe = LogProbe(watch(server(path)))
+    drain(probe, clock)
+    path.write_text("two\n")
+    (cut,) = drain(probe, clock)
+    assert (cut.text, cut.change) == ("two\n", "truncated")
+    (tmp_path / "ctr.log.tmp").write_text("three\n")
+    (tmp_path / "ctr.log.tmp").rename(path)
+    (new,) = drain(probe, clock)
+    assert (new.text, new.change) == ("three\n", "rotated")
+    probe.close()
+
+
+def test_stdout_in_a_file_is_not_the_log_of_stderr(tmp_path, watch, clock):
+    """fd 2 goes through tee: what fd 1 writes is another file."""
+    import subprocess
+    import sys
+
+    (tmp_path / "tee.log").write_text("of stderr\n")
+    with (tmp_path / "out").open("wb") as out:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "print('x', flush=True); input()"],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.PIPE,
+        )
+        named = Server(pid=child.pid, start_ticks=1, log_path=str(tmp_path / "tee.log"), log_kind="file")
+        probe = LogProbe(watch(named))
+        assert probe.read().text == "of stderr\n"
+        probe.close()
+        child.communicate(b"\n")
