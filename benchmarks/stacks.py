@@ -20,12 +20,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from sgmon.analyse.stacks.causes import Facts, match
+from sgmon.analyse.stacks.causes import book_of, match
+from sgmon.analyse.stacks.conditions import Facts
 from sgmon.analyse.stacks.merge import merge
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.pyspy_dump import find_pyspy
 from sgmon.model import Process, StackDump
+from sgmon.servers.sglang.stacks import STACKS
 from sgmon.settings import Settings
 
 RANK = """
@@ -145,7 +147,10 @@ def main() -> None:
             Row(f"one sample of D: {args.ranks} ranks", lambda: dump_all(targets, 1)),
             Row(f"by hand: {args.ranks} x py-spy dump", lambda: by_hand(targets)),
             Row(f"by hand: {args.ranks} x --nonblocking", lambda: by_hand(targets, "--nonblocking")),
-            Row("merge and cause book, 24 dumps", lambda: (merge(dumps), match(Facts(dumps=dumps)))),
+            Row(
+                "merge and cause book, 24 dumps",
+                lambda: (merge(list(dumps), STACKS), match(Facts(dumps=dumps), book_of(STACKS))),
+            ),
         ]
         for _ in range(args.rounds):  # in turns: what else the machine does hits all of them
             for row in rows:

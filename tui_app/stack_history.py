@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sgmon.analyse.stacks.compare import Comparison, compare
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Snapshot, StackDump
 from sgmon.text import clean
 from sgmon.units import rank_list
@@ -15,11 +16,12 @@ from widgets.stack_lines import newest_dumps
 def since_before(snapshot: Snapshot, dumps: Sequence[StackDump]) -> list[Line]:
     """One row for all ranks of which the same can be said; and, where a rank moved, from where to where."""
     version = "" if snapshot.server is None else snapshot.server.version
+    rules = rules_of(snapshot.server)
     said: dict[str, list[tuple[str, Comparison]]] = {}
     for dump in newest_dumps(dumps):
         before = _before(snapshot, dumps, dump)
         if before is not None and not dump.error:
-            found = compare(before, dump, version)
+            found = compare(before, dump, version, rules)
             said.setdefault(found.words, []).append((dump.rank or dump.role, found))
     rows: list[Line] = []
     for words, ranks in said.items():

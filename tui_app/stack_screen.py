@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Snapshot, StackDump
 from sgmon.text import clean
 from sgmon.units import age, plural
@@ -113,7 +114,7 @@ class StackScreen(LinesScreen):
             return rows
         good = [dump for dump in dumps if not dump.error]
         if good:
-            rows += class_lines(merge(good), width)
+            rows += class_lines(merge(good, rules_of(snapshot.server)), width)
         failed = [dump for dump in newest if dump.error]
         for dump in failed[:1] if len({d.error for d in failed}) == 1 else failed:
             rows += dump_lines(dump, snapshot.t, self.options)

@@ -43,24 +43,9 @@ def newest_dumps(dumps: Sequence[StackDump]) -> list[StackDump]:
     return sorted(newest.values(), key=lambda d: (natural_key(d.rank or "~"), d.pid))
 
 
-def own_classes(dumps: Sequence[StackDump]) -> tuple[StackClass, ...]:
-    """Ranks by the place of their main thread, the smallest group first: that is the odd one."""
-    groups: dict[tuple[Frame, ...], list[str]] = {}
-    for item in newest_dumps(dumps):
-        thread = main_thread(item)
-        if thread is not None:
-            groups.setdefault(thread.frames, []).append(item.rank or item.role or str(item.pid))
-    ordered = sorted(groups.items(), key=lambda pair: len(pair[1]))
-    odd = len(ordered) > 1 and len(ordered[0][1]) < len(ordered[-1][1])
-    return tuple(
-        StackClass(ranks=tuple(ranks), frames=stack, odd=odd and index == 0)
-        for index, (stack, ranks) in enumerate(ordered)
-    )
-
-
 def class_lines(classes: Sequence[StackClass], width: int) -> list[Line]:
-    """Merged view: first who stands where, the odd ones on top; then their frames, common outer ones once."""
-    ordered = sorted(classes, key=lambda c: (not c.odd, len(c.ranks)))
+    """Merged view: first which ranks are where, the outliers on top; then their frames, common outer ones once."""
+    ordered = sorted(classes, key=lambda c: (not c.outlier, len(c.ranks)))
     several = len(ordered) > 1
     rows: list[Line] = []
     if several:
@@ -80,12 +65,12 @@ def class_lines(classes: Sequence[StackClass], width: int) -> list[Line]:
 
 def summary_lines(item: StackClass, width: int) -> list[Line]:
     """ "! TP3  1 rank  in safetensors_weights_iterator"."""
-    mark = ("!" if item.odd else " ", "odd")
+    mark = ("!" if item.outlier else " ", "odd")
     place = innermost_own(item.frames)
     words = clean(place.function, 60) if place is not None else "no SGLang frame"
     line: Line = (
         mark,
-        cell(clean(rank_list(item.ranks), 40), 16, "odd" if item.odd else "strong"),
+        cell(clean(rank_list(item.ranks), 40), 16, "odd" if item.outlier else "strong"),
         cell(plural(len(item.ranks), "rank"), 9, "dim"),
         ("in ", "dim"),
         (words, "accent"),
@@ -108,9 +93,9 @@ def common_outer(stacks: Sequence[Sequence[Frame]]) -> int:
 
 def _class_head(item: StackClass, several: bool) -> Line:
     who = clean(rank_list(item.ranks), 60)
-    badge = (" ! DIFFERS ", "badge-warn") if item.odd and several else ("", "")
+    badge = (" ! OUTLIER ", "badge-warn") if item.outlier and several else ("", "")
     count = f"  {plural(len(item.ranks), 'rank')}"
-    return ((f" {who} ", "odd" if item.odd and several else "strong"), badge, (count, "dim"))
+    return ((f" {who} ", "odd" if item.outlier and several else "strong"), badge, (count, "dim"))
 
 
 def _note_lines(item: StackClass, width: int) -> list[Line]:
@@ -118,7 +103,7 @@ def _note_lines(item: StackClass, width: int) -> list[Line]:
 
 
 def innermost_own(stack: Sequence[Frame]) -> Frame | None:
-    """The innermost frame of SGLang's own code: where it stands, in SGLang's words."""
+    """The innermost frame of SGLang's own code: in SGLang's words."""
     return next((frame for frame in stack if is_ours(frame)), None)
 
 
@@ -154,7 +139,6 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
     who = clean(item.rank or item.role, 24)
     facts = [f"pid {item.pid}", f"taken {age(now - item.t)} ago"]
     facts += [f"in {_short(item.took_s)}"] if item.took_s is not None else []
-    facts += [f"Python {clean(item.python, 16)}"] if item.python else []
     facts += ["native"] if item.native else []
     rows: list[Line] = [((f" {who} ", "strong"), (" · ".join(facts), "dim"))]
     if item.error:

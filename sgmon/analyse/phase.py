@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sgmon.analyse.stacks.phase import phase_of, phase_of_all
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Snapshot, StackDump
 
 #: a stack this young tells the phase of now; an older one tells that the start has come this far
@@ -86,7 +87,7 @@ def phase_of_snapshot(snapshot: Snapshot) -> Phase:
         behind = logged in ("launch", "spawn") and order(shown) > order(logged)
         return Phase(shown, "proc") if behind else Phase(logged, "log")
     dumps = _dumps(snapshot)
-    stacked = phase_of_all(dumps, version_of(snapshot))
+    stacked = phase_of_all(dumps, version_of(snapshot), rules_of(snapshot.server))
     if not stacked or order(shown) >= order("warmup"):  # the port knows more than any stack
         return Phase(shown, "proc")
     fresh = snapshot.t - max(dump.t for dump in dumps) <= STACK_FRESH_S
@@ -102,7 +103,8 @@ def phases_of_stacks(snapshot: Snapshot) -> dict[int, str]:
     """pid -> the phase that its fresh stack proves, for where the log is lost."""
     if not log_is_lost(snapshot):
         return {}
-    found = {dump.pid: phase_of(dump, version_of(snapshot)) for dump in _dumps(snapshot)}
+    version, rules = version_of(snapshot), rules_of(snapshot.server)
+    found = {dump.pid: phase_of(dump, version, rules) for dump in _dumps(snapshot)}
     return {pid: phase for pid, phase in found.items() if phase}
 
 

@@ -10,7 +10,9 @@ from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.ranks.make import with_ranks
-from sgmon.analyse.stacks.causes import Cause, Facts, match
+from sgmon.analyse.stacks.causes import Cause, book_of, match, with_entries
+from sgmon.analyse.stacks.conditions import Facts
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import (
     Baseline,
     Event,
@@ -45,11 +47,11 @@ _JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras"})
 class Store:
     """Holds the snapshot and what is needed to make the next one. ``step`` is the only way in."""
 
-    def __init__(self, epoch: float, *, replay: str = "", book: Sequence[Cause] | None = None) -> None:
+    def __init__(self, epoch: float, *, replay: str = "", user_causes: Sequence[Cause] = ()) -> None:
         self.snapshot = Snapshot(epoch=epoch, replay=replay)
         self._fold = LogFold()
         self._activity = ActivityTracker()
-        self._book = book
+        self._user_causes = user_causes
         self._matched: object = None
 
     def step(self, event: Event) -> Snapshot:
@@ -138,7 +140,8 @@ class Store:
         facts = Facts(
             dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, ras_t=ras_t, port=new.port
         )
-        return replace(new, causes=match(facts, self._book))
+        book = with_entries(book_of(rules_of(new.server)), self._user_causes)
+        return replace(new, causes=match(facts, book))
 
     def _with_log(self, new: Snapshot) -> Snapshot:
         log: LogState = self._fold.state()

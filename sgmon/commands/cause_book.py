@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from sgmon.analyse.stacks.causes import Cause, own_book, with_user_book
-from sgmon.analyse.stacks.tables import TableError
+from sgmon.analyse.stacks.causes import Book, parse_book
+from sgmon.tables import TableError
 
 MAX_BYTES = 1 << 20
 
@@ -17,22 +17,19 @@ def user_book_path() -> Path:
     return Path(base) / "sgmon" / "causes.toml"
 
 
-def read_book(path: Path | None = None) -> tuple[tuple[Cause, ...], str]:
-    """The book with the user's entries, and words about what is wrong with theirs ("": nothing).
-
-    A mistake in the user's file never takes ours away.
-    """
+def read_user_causes(path: Path | None = None) -> tuple[Book, str]:
+    """The user's entries, and words about what is wrong with them ("": nothing). A mistake leaves all of them out."""
     path = path or user_book_path()
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return own_book(), ""
+        return (), ""
     except OSError as err:
-        return own_book(), f"{path} cannot be read: {err.strerror}"
+        return (), f"{path} cannot be read: {err.strerror}"
     if len(data) > MAX_BYTES:
-        return own_book(), f"{path} is larger than {MAX_BYTES >> 20} MiB: not read"
+        return (), f"{path} is larger than {MAX_BYTES >> 20} MiB: not read"
     try:
-        return with_user_book(data.decode("utf-8"), str(path)), ""
+        return parse_book(data.decode("utf-8"), str(path), by_user=True), ""
     except (TableError, UnicodeDecodeError) as err:
-        return own_book(), str(err)
+        return (), str(err)

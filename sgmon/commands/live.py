@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sgmon.collect.source import LiveSource
-from sgmon.commands.cause_book import read_book
+from sgmon.commands.cause_book import read_user_causes
 from sgmon.settings import Settings
 from sgmon.watch.engine import PUBLISH_S, Engine
 
@@ -30,7 +30,7 @@ def live_engine(
 
     remember False: a single look, which keeps no flight and adds nothing to the history; flight_only: keeps the one.
     """
-    book, mistake = read_book()
+    causes, mistake = read_user_causes()
     if mistake:
         (say or _say)(mistake)
     source = source or LiveSource(settings)
@@ -40,7 +40,7 @@ def live_engine(
         keeper=_keeper(source.epoch, flight_only) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
         publish_s=PUBLISH_S if remember else 0.0,
-        book=book,
+        user_causes=causes,
     )
 
 

@@ -13,8 +13,10 @@ from pathlib import Path
 import msgspec
 
 from sgmon.analyse.log.fold import LogFold
-from sgmon.analyse.stacks.causes import Facts, match
+from sgmon.analyse.stacks.causes import book_of, match, with_entries
+from sgmon.analyse.stacks.conditions import Facts
 from sgmon.analyse.stacks.ras import belongs
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.summary import Summary, summarize, summary_lines
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.logtail import LogProbe
@@ -22,7 +24,7 @@ from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.ras import RasProbe
 from sgmon.commands import FAILED, NO_SERVER, READY
-from sgmon.commands.cause_book import read_book
+from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.model import LogReading, LogState, Process, RasReading, StackDump
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:
-        print("\n".join(summary_lines(found, full=args.full)))
+        print("\n".join(summary_lines(found, "SGLang", full=args.full)))
     return READY if any(dump.threads for dump in found.dumps) else FAILED
 
 
@@ -93,14 +95,16 @@ def look(watched: Watched, ranks: Sequence[str], samples: int, native: bool) -> 
         ras = nccl.answer() if nccl is not None else None
     finally:
         procs.close()
-    book, mistake = read_book()
+    causes, mistake = read_user_causes()
     if mistake:
         print(f"sgmon: your causes are left out: {mistake}", file=sys.stderr)
     now = again.processes if again is not None else processes
     if ras is not None and ras.answer == "ok" and belongs(ras, now) is False:
         ras = RasReading(ras.address, "garbled", note=f"RAS at {ras.address} answers for another job's processes")
     facts = Facts(dumps=dumps, processes=now, log=log, lines=lines, ras=ras)
-    return summarize(server.pid, server.version or log.version, dumps, match(facts, book), ras)
+    rules = rules_of(server)
+    hits = match(facts, with_entries(book_of(rules), causes))
+    return summarize(server.pid, server.version or log.version, dumps, rules, hits, ras)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,6 @@ class StackDump:
     command: str = ""
     error: str = ""
     missing: tuple[Missing, ...] = ()
-    python: str = ""
     native: bool = False
     sample: int = 0
 
@@ -58,12 +57,15 @@ class StacksReading:
 
 @dataclass(frozen=True, slots=True)
 class StackClass:
-    """Ranks that stand in the same place, over all samples. frames innermost first."""
+    """Ranks that are in the same place, over all samples. frames innermost first.
+
+    outlier: the others wait for these ranks, as far as stacks alone can tell. moving: the samples differ.
+    """
 
     ranks: tuple[str, ...]
     frames: tuple[Frame, ...]
     moving: bool = False
-    odd: bool = False
+    outlier: bool = False
     note: str = ""
 
 

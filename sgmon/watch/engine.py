@@ -42,10 +42,10 @@ class Engine:
         keeper: Keeper | None = None,
         auto_evidence: bool = True,
         publish_s: float = PUBLISH_S,
-        book: Sequence[Cause] | None = None,
+        user_causes: Sequence[Cause] = (),
     ) -> None:
         self.source = source
-        self.store = Store(source.epoch, replay=source.replay, book=book)
+        self.store = Store(source.epoch, replay=source.replay, user_causes=user_causes)
         self.snapshot: Snapshot = self.store.snapshot
         self.log_text = LogIndex(live=not source.replay)
         self.failure = ""
@@ -54,7 +54,7 @@ class Engine:
         self._encoder = Encoder()
         self._trouble = ProbeReading("recording")
         self._keeper = keeper
-        self._book = book
+        self._user_causes = user_causes
         self._evidence = Evidence() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
         self._publish_s = publish_s
@@ -165,7 +165,7 @@ class Engine:
     def _control(self, event: Event) -> None:
         """Of a replay: from the beginning again, or show where it is."""
         if event.kind == REWIND:
-            self.store = Store(self.source.epoch, replay=self.source.replay, book=self._book)
+            self.store = Store(self.source.epoch, replay=self.source.replay, user_causes=self._user_causes)
             self.snapshot = self.store.snapshot
             self.log_text.follow(LogReading(path=self.log_text.path, change="truncated"))
         else:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sgmon.analyse.stacks.parse import parse_pyspy, parse_text
+from sgmon.analyse.stacks.causes import book_of
+from sgmon.analyse.stacks.parse import parse_pyspy
 from sgmon.model import Frame, StackDump, Thread
+from sgmon.servers.sglang.stacks import STACKS as RULES
 
+BOOK = book_of(RULES)
 DATA = Path(__file__).parent / "data"
 
 
@@ -14,8 +17,7 @@ def recorded(
     name: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None
 ) -> StackDump:
     """The dump recorded in this file, as of this rank."""
-    text = (DATA / name).read_text()
-    threads = parse_pyspy(text) if name.endswith(".json") else parse_text(text)
+    threads = parse_pyspy((DATA / name).read_text(), RULES.source_tree)
     assert threads, name
     if pid is None:
         pid = 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
@@ -33,7 +35,7 @@ def frames(path: str) -> tuple[Frame, ...]:
 
 
 def made(path: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None) -> StackDump:
-    """A dump whose main thread stands in ``path``."""
+    """A dump whose main thread is in ``path``."""
     number = pid if pid is not None else 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
     return StackDump(
         number, rank, role, float(sample), threads=(Thread(number, "MainThread", frames=frames(path)),), sample=sample

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from sgmon.analyse.stacks.causes import Facts, match, own_book, parse_book, with_user_book
+from sgmon.analyse.stacks import causes
+from sgmon.analyse.stacks.causes import Cause, book_of, parse_book, with_entries
+from sgmon.analyse.stacks.conditions import Facts
 from sgmon.analyse.stacks.ras import compared
 from sgmon.analyse.stacks.ras_forms import parse
-from sgmon.analyse.stacks.tables import TableError
 from sgmon.model import (
     BlockedCall,
+    CauseHit,
     CauseSource,
     Compiler,
     FdTarget,
@@ -27,8 +29,14 @@ from sgmon.model import (
     TcpPeer,
     Thread,
 )
+from sgmon.servers.family import StackRules
+from sgmon.tables import TableError
 from tests.ras.fake import data
-from tests.stacks.stack_files import frames, made, recorded
+from tests.stacks.stack_files import BOOK, frames, made, recorded
+
+
+def match(facts: Facts, book: tuple[Cause, ...] = BOOK) -> tuple[CauseHit, ...]:
+    return causes.match(facts, book)
 
 
 def process(rank: str = "TP0", role: str = "scheduler", state: str = "S", **fields: object) -> Process:
@@ -53,7 +61,7 @@ BUILDING = process("TP1", compilers=(Compiler(5, "nvcc"),))
 
 EXAMPLES: dict[str, list[Facts]] = {
     "rank-stopped": [Facts(processes=(process("TP1", state="T"),))],
-    "nccl-rank-silent": [nccl("stopped.json"), nccl("stopped.txt")],
+    "nccl-rank-silent": [nccl("stopped.json"), nccl("stopped.json")],
     "log-reader-blocks": [Facts(processes=(process(call=BlockedCall(1, "write", 1, "pipe:[8841]")),))],
     "peer-died-elsewhere": [
         # sgl-22511
@@ -86,7 +94,7 @@ EXAMPLES: dict[str, list[Facts]] = {
     "segfault": [lines("Fatal Python error: Segmentation fault")],  # sgl-3451
     "peer-missing": [
         Facts(dumps=(recorded("rendezvous.json"),)),
-        Facts(dumps=(recorded("rendezvous_native.txt"),)),
+        Facts(dumps=(recorded("rendezvous_native.json"),)),
         lines(
             "torch.distributed.DistStoreError: Timed out after 31 seconds waiting for clients. 1/2 clients joined."
         ),
@@ -226,7 +234,7 @@ EXAMPLES: dict[str, list[Facts]] = {
             lines=("[aiter] waiting for baton release at /sgl-workspace/aiter/aiter/jit/build/lock_module_rmsnorm",),
         ),
         Facts(dumps=(recorded("jit_tp1_filelock.json", "TP1"),), processes=(process("TP1"),)),
-        Facts(dumps=(recorded("jit_tp0_tvm_lock.txt"),), processes=(process(),)),
+        Facts(dumps=(recorded("jit_tp0_tvm_lock.json"),), processes=(process(),)),
     ],
     "jit-build": [
         Facts(dumps=(recorded("jit_tp0_ninja.json"),)),
@@ -250,11 +258,13 @@ EXAMPLES: dict[str, list[Facts]] = {
     "inductor-compile": [Facts(dumps=(recorded("inductor.json"),)), lines("AUTOTUNE mm(128x4096, 4096x4096)")],
     "crossed-collectives": [
         nccl("crossed.json"),
-        Facts(dumps=(recorded("capture_tp0_synchronize_a.txt", "TP0"), recorded("capture_tp1_barrier_a.txt", "TP1"))),
+        Facts(
+            dumps=(recorded("capture_tp0_synchronize_a.json", "TP0"), recorded("capture_tp1_barrier_a.json", "TP1"))
+        ),
     ],
-    "rank-behind": [nccl("late_rank.json"), nccl("late_rank.txt")],
+    "rank-behind": [nccl("late_rank.json"), nccl("late_rank.json")],
     "capture-failed": [lines("[01:40:22 TP1] Exception: Capture cuda graph failed: ")],  # repo-rocm-tp2-capture-shim
-    "bind-failed-hangs": [Facts(dumps=(recorded("launcher_bind_failed.txt", "", role="launcher"),))],
+    "bind-failed-hangs": [Facts(dumps=(recorded("launcher_bind_failed.json", "", role="launcher"),))],
     "warmup-compiles": [Facts(dumps=(recorded("inductor.json"),))],
     "disaggregation-bootstrap": [
         lines("Prefill instance failed to register to bootstrap server with status code 500")
@@ -262,7 +272,7 @@ EXAMPLES: dict[str, list[Facts]] = {
 }
 
 
-@pytest.mark.parametrize("name", [cause.id for cause in own_book()])
+@pytest.mark.parametrize("name", [cause.id for cause in BOOK])
 def test_entry(name: str) -> None:
     assert EXAMPLES[name], name
     for facts in EXAMPLES[name]:
@@ -275,21 +285,27 @@ def test_entry(name: str) -> None:
 
 
 def test_the_book_is_sound() -> None:
-    book = own_book()
-    assert len({cause.id for cause in book}) == len(book) == len(EXAMPLES)
+    assert len({cause.id for cause in BOOK}) == len(BOOK) == len(EXAMPLES)
+
+
+def test_a_server_of_a_family_without_causes_has_the_general_ones() -> None:
+    general = book_of(StackRules())
+    assert {"rank-stopped", "cuda-out-of-memory"} <= {cause.id for cause in general} < {cause.id for cause in BOOK}
+    (hit,) = match(lines("torch.OutOfMemoryError: CUDA out of memory."), general)
+    assert "--mem-fraction-static" not in hit.advice
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "kv_profile.txt",
-        "importing.txt",
+        "kv_profile.json",
+        "importing.json",
         "detokenizer.json",
         "launcher_waits.json",
-        "launcher_serves.txt",
+        "launcher_serves.json",
         "event_loop_broadcast.json",
         "weights_loader.json",
-        "warmup_tp1_forward.txt",
+        "warmup_tp1_forward.json",
     ],
 )
 def test_healthy_stacks_have_no_cause(name: str) -> None:
@@ -336,7 +352,7 @@ def test_order_command_and_ranks() -> None:
     assert [hit.id for hit in hits] == ["rank-stopped", "slowest-rank-loads"]
     assert hits[0].command == "kill -CONT 1001"
     assert hits[0].ranks == ("TP1",)
-    assert hits[1].evidence == ("TP0: stands in monitored_barrier",)
+    assert hits[1].evidence == ("TP0: is in monitored_barrier",)
 
 
 def test_what_a_cause_was_read_from() -> None:
@@ -371,7 +387,7 @@ when = [{ stack = "_wait_until_activated" }]
 
 
 def test_users_can_add_and_replace_entries() -> None:
-    book = with_user_book(USER, "causes.toml of the user")
+    book = with_entries(BOOK, parse_book(USER, "causes.toml of the user", by_user=True))
     (hit,) = match(lines("403 from proxy-7"), book)
     assert (hit.id, hit.by_user) == ("our-proxy", True)
     (gate,) = match(stack("_wait_until_activated@x.py"), book)
@@ -383,16 +399,20 @@ def test_users_can_add_and_replace_entries() -> None:
     [
         ("[[cause]", "not TOML"),
         ("[[causes]]\nid = 'a'", "unknown entry 'causes'"),
-        ("[[cause]]\nid = 'a'", "cause a: when must be a list"),
-        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = []", "when must be a list"),
-        ("[[cause]]\ntitle = 'b'\nwhen = [{ log = 'x' }]", "cause 1: id and title"),
+        ("[[cause]]\nid = 'a'", "cause a: Object missing required field `title`"),
+        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = []", "length >= 1 - at `$.when`"),
+        ("[[cause]]\ntitle = 'b'\nwhen = [{ log = 'x' }]", "cause 1: Object missing required field `id`"),
         ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ log = '(' }]", "cause a: missing )"),
-        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ logs = 'x' }]", "unknown key 'logs' (known: "),
-        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ ras = 'odd' }]", "ras must be one of"),
+        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ logs = 'x' }]", "unknown field `logs` - at `$.when[0]`"),
+        (
+            "[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ ras = 'odd' }]",
+            "Invalid enum value 'odd' - at `$.when[0].ras`",
+        ),
         ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ confidence = 0.5 }]", "something to look at"),
-        ("[[cause]]\nid = 'a'\ntitle = 'b'\nconfidence = 7\nwhen = [{ log = 'x' }]", "between 0 and 1"),
-        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhy = 7\nwhen = [{ log = 'x' }]", "unknown field 'why'"),
+        ("[[cause]]\nid = 'a'\ntitle = 'b'\nconfidence = 7\nwhen = [{ log = 'x' }]", "<= 1.0 - at `$.confidence`"),
+        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhy = 7\nwhen = [{ log = 'x' }]", "unknown field `why`"),
         ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ stack = 'a <  < b' }]", "empty frame"),
+        ("[[cause]]\nid = 'a'\ntitle = 'b'\nwhen = [{ role = 'shceduler' }]", "unknown role 'shceduler'"),
     ],
 )
 def test_mistakes_in_a_users_book_are_said_in_words(text: str, words: str) -> None:

@@ -9,16 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sgmon.analyse.stacks.causes import Facts, match, own_book
+from sgmon.analyse.stacks.causes import match
+from sgmon.analyse.stacks.conditions import Facts
 from sgmon.analyse.stacks.ras_forms import parse
 from sgmon.analyse.stacks.refusals import SCOPE_1
 from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.commands import NO_SERVER, USAGE, stacks
-from sgmon.commands.cause_book import read_book
+from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError
 from sgmon.model import CauseHit, Process
 from tests.ras.fake import data
-from tests.stacks.stack_files import recorded
+from tests.stacks.stack_files import BOOK, RULES, recorded
 
 
 def arguments(*words: str) -> argparse.Namespace:
@@ -71,12 +72,12 @@ def test_text_of_a_hang() -> None:
     dumps.append(recorded("launcher_waits.json", "", role="launcher", pid=7))
     ras = parse(data("stopped.json"), "localhost:28028")
     facts = Facts(dumps=tuple(dumps), processes=(Process(1001, 7, 1, "scheduler", rank="TP1", state="T"),), ras=ras)
-    found = summarize(7, "0.5.17", dumps, match(facts), ras)
-    text = "\n".join(summary_lines(found))
+    found = summarize(7, "0.5.17", dumps, RULES, match(facts, BOOK), ras)
+    text = "\n".join(summary_lines(found, "SGLang"))
     for words in (
         "SGLang 0.5.17, pid 7; phase by its stacks: weights",
         "[TP0,2-3] | missing TP1",
-        "TP1 · 1 rank · NOT WITH THE OTHERS · frozen · at work in weights; last seen in ",
+        "TP1 · 1 rank · OUTLIER · at work in weights; last seen in ",
         "launcher (pid 7) waits in the launcher's wait for its ranks",
         "95 % · a rank is stopped",
         "$ kill -CONT 1001",
@@ -84,7 +85,7 @@ def test_text_of_a_hang() -> None:
     ):
         assert words in text, words
     assert text.index("95 % ·") < text.index("80 % ·")
-    assert "tree (outermost first)" in "\n".join(summary_lines(found, full=True))
+    assert "tree (outermost first)" in "\n".join(summary_lines(found, "SGLang", full=True))
     again = json.loads(msgspec.json.encode(found))
     assert again["sgmon_stacks"] == 1
     assert [entry["ranks"] for entry in again["classes"]] == [["TP1"], ["TP0", "TP2", "TP3"]]
@@ -95,7 +96,7 @@ def test_text_without_any_stack() -> None:
 
     missing = Missing("stack", SCOPE_1.why, SCOPE_1.remedy())
     dump = StackDump(5, "TP0", "scheduler", 0.0, error=SCOPE_1.why, missing=(missing,))
-    text = "\n".join(summary_lines(summarize(5, "", [dump])))
+    text = "\n".join(summary_lines(summarize(5, "", [dump], RULES), "SGLang"))
     assert "no stack of TP0" in text
     assert "  docker: --cap-add SYS_PTRACE (the sysctl is the host's)" in text
     assert "still seen: wchan" in text
@@ -103,33 +104,33 @@ def test_text_without_any_stack() -> None:
 
 def test_slow_is_not_called_a_cause() -> None:
     hit = CauseHit("jit-build", "kernels are being compiled", 0.9, slow=True)
-    text = "\n".join(summary_lines(summarize(5, "", [recorded("jit_tp0_ninja.json")], [hit])))
+    text = "\n".join(summary_lines(summarize(5, "", [recorded("jit_tp0_ninja.json")], RULES, [hit]), "SGLang"))
     assert "why it takes long" in text
     assert "(slow, no hang)" in text
 
 
 def test_users_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert read_book() == (own_book(), "")
+    assert read_user_causes() == ((), "")
     path = tmp_path / "sgmon" / "causes.toml"
     path.parent.mkdir()
     path.write_text('[[cause]]\nid = "mine"\ntitle = "t"\nwhen = [{ log = "x" }]\n')
-    book, mistake = read_book()
-    assert (book[0].id, book[0].by_user, mistake) == ("mine", True, "")
-    path.write_text("[[cause]]\nid = 'mine'\n")
-    book, mistake = read_book()
-    assert book == own_book()
-    assert "cause mine: when must be a list" in mistake
+    (cause,), mistake = read_user_causes()
+    assert (cause.id, cause.by_user, mistake) == ("mine", True, "")
+    path.write_text("[[cause]]\nid = 'mine'\ntitle = 't'\n")
+    causes, mistake = read_user_causes()
+    assert causes == ()
+    assert "cause mine: Object missing required field `when`" in mistake
     path.write_bytes(b"\xff\xfe")
-    assert read_book()[1]
+    assert read_user_causes()[1]
     path.unlink()
     path.mkdir()
-    assert "cannot be read" in read_book()[1]
+    assert "cannot be read" in read_user_causes()[1]
 
 
 @pytest.mark.slow
 def test_on_a_simulated_server(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Four real ranks at the gate: one class, frozen, by design."""
+    """Four real ranks at the gate: one class, unchanged, by design."""
     import threading
 
     import sgmon.demo as demo

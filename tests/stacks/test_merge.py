@@ -7,12 +7,17 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks import merge as merging
 from sgmon.analyse.stacks.refusals import ZOMBIE
 from sgmon.analyse.stacks.render import class_lines, heading, tree_lines
 from sgmon.analyse.stacks.tree import tree
-from sgmon.model import Missing, StackDump
-from tests.stacks.stack_files import made, recorded
+from sgmon.model import Missing, StackClass, StackDump
+from tests.stacks.stack_files import RULES, made, recorded
+
+
+def merge(dumps: list[StackDump]) -> tuple[StackClass, ...]:
+    return merging.merge(dumps, RULES)
+
 
 RANKS = [f"TP{n}" for n in range(8)]
 
@@ -24,20 +29,20 @@ def _samples(name: str, rank: str, count: int = 3) -> list[StackDump]:
 def test_seven_in_the_barrier_one_still_loading() -> None:
     dumps = [dump for rank in RANKS if rank != "TP3" for dump in _samples("load_tp0_barrier.json", rank)]
     dumps += [recorded("weights_loader.json", "TP3", 0), recorded("weights_embedding.json", "TP3", 1)]
-    odd, rest = merge(dumps)
-    assert (odd.ranks, odd.odd, odd.moving) == (("TP3",), True, True)
+    outlier, rest = merge(dumps)
+    assert (outlier.ranks, outlier.outlier, outlier.moving) == (("TP3",), True, True)
     assert rest.ranks == tuple(rank for rank in RANKS if rank != "TP3")
-    assert (rest.odd, rest.moving) == (False, False)
+    assert (rest.outlier, rest.moving) == (False, False)
     assert "barrier after loading" in rest.note
-    assert heading([odd, rest]) == "[TP0-2,4-7] | missing TP3"
+    assert heading([outlier, rest]) == "[TP0-2,4-7] | missing TP3"
 
 
 def test_real_pair_in_capture_names_nobody() -> None:
     """TP1 was stopped, but both wait: stacks alone cannot tell, and must not pretend to."""
-    dumps = [recorded(f"capture_tp0_synchronize_{x}.txt", "TP0", n) for n, x in enumerate("ab")]
-    dumps += [recorded(f"capture_tp1_barrier_{x}.txt", "TP1", n) for n, x in enumerate("ab")]
+    dumps = [recorded(f"capture_tp0_synchronize_{x}.json", "TP0", n) for n, x in enumerate("ab")]
+    dumps += [recorded(f"capture_tp1_barrier_{x}.json", "TP1", n) for n, x in enumerate("ab")]
     classes = merge(dumps)
-    assert [(found.ranks, found.odd, found.moving) for found in classes] == [
+    assert [(found.ranks, found.outlier, found.moving) for found in classes] == [
         (("TP0",), False, False),
         (("TP1",), False, False),
     ]
@@ -45,27 +50,27 @@ def test_real_pair_in_capture_names_nobody() -> None:
 
 
 def test_real_pair_with_a_compiler_and_a_lock() -> None:
-    """TP1 waits for TP0's lock, TP0 for its ninja: neither waits for a collective, so none is odd."""
+    """TP1 waits for TP0's lock, TP0 for its ninja: neither waits for a collective, so none is an outlier."""
     classes = merge([recorded("jit_tp0_ninja.json", "TP0"), recorded("jit_tp1_filelock.json", "TP1")])
     assert len(classes) == 2
-    assert not any(found.odd for found in classes)
+    assert not any(found.outlier for found in classes)
 
 
 def test_two_ranks_one_waits_for_the_other() -> None:
-    odd, rest = merge([recorded("warmup_tp0_all_reduce.json", "TP0"), recorded("warmup_tp1_forward.txt", "TP1")])
-    assert (odd.ranks, odd.odd) == (("TP1",), True)
-    assert (rest.ranks, rest.odd) == (("TP0",), False)
+    outlier, rest = merge([recorded("warmup_tp0_all_reduce.json", "TP0"), recorded("warmup_tp1_forward.json", "TP1")])
+    assert (outlier.ranks, outlier.outlier) == (("TP1",), True)
+    assert (rest.ranks, rest.outlier) == (("TP0",), False)
 
 
-def test_most_still_load_and_one_has_finished_is_no_oddity() -> None:
+def test_most_still_load_and_one_has_finished_is_no_outlier() -> None:
     dumps = [recorded("weights_loader.json", rank) for rank in RANKS[1:]]
     classes = merge([recorded("load_tp0_barrier.json", "TP0"), *dumps])
-    assert not any(found.odd for found in classes)
+    assert not any(found.outlier for found in classes)
     assert [len(found.ranks) for found in classes] == [1, 7]
 
 
 def test_nobody_here_is_missing_when_all_wait_at_the_rendezvous() -> None:
-    """Rank 0 serves the store and stands elsewhere than those who connect; who is missing is not on this node."""
+    """Rank 0 serves the store and is elsewhere than those who connect; who is missing is not on this node."""
     helper = "_new_process_group_helper@torch/distributed/distributed_c10d.py < init_process_group"
     classes = merge([recorded("rendezvous.json", "TP0"), *[made(helper, rank) for rank in RANKS[1:]]])
     assert heading(classes) == "[TP0] | [TP1-7]"
@@ -82,8 +87,8 @@ def test_lines_divide_no_ranks_but_show_movement() -> None:
     (found,) = merge(dumps)
     assert found.ranks == tuple(RANKS)
     assert found.moving
-    still = [made("f@a.py:10 < g@b.py:1", rank, sample) for rank in RANKS for sample in range(3)]
-    (found,) = merge(still)
+    unmoved = [made("f@a.py:10 < g@b.py:1", rank, sample) for rank in RANKS for sample in range(3)]
+    (found,) = merge(unmoved)
     assert not found.moving
     assert "long computation" in found.note
 
@@ -102,7 +107,7 @@ def test_ranks_without_a_stack_are_listed_with_the_reason() -> None:
     denied = [StackDump(10 + n, f"TP{n}", "scheduler", 0.0, error="not permitted") for n in (6, 7)]
     dumps = [recorded("load_tp0_barrier.json", rank) for rank in RANKS[:5]]
     classes = merge([*dumps, dead, *denied])
-    assert [(found.ranks, found.odd, found.note) for found in classes[:2]] == [
+    assert [(found.ranks, found.outlier, found.note) for found in classes[:2]] == [
         (("TP5",), True, ZOMBIE.why),
         (("TP6", "TP7"), False, "not permitted"),
     ]
@@ -112,7 +117,7 @@ def test_ranks_without_a_stack_are_listed_with_the_reason() -> None:
 
 def test_only_refusals() -> None:
     (found,) = merge([StackDump(n, f"TP{n}", "scheduler", 0.0, error="not permitted") for n in range(3)])
-    assert (found.ranks, found.odd) == (("TP0", "TP1", "TP2"), False)
+    assert (found.ranks, found.outlier) == (("TP0", "TP1", "TP2"), False)
     assert merge([]) == ()
 
 
@@ -137,13 +142,13 @@ def test_the_majority_is_folded_on_paper() -> None:
     classes = merge(dumps)
     lines = list(class_lines(classes))
     assert lines[0] == "[TP1-7] | missing TP0"
-    assert "NOT WITH THE OTHERS" in lines[2]
+    assert "OUTLIER" in lines[2]
     assert any("(--full)" in line for line in lines)
     assert not any("(--full)" in line for line in class_lines(classes, full=True))
 
 
 def test_tree_of_the_pair() -> None:
-    root = tree([recorded("capture_tp0_synchronize_a.txt", "TP0"), recorded("capture_tp1_barrier_a.txt", "TP1")])
+    root = tree([recorded("capture_tp0_synchronize_a.json", "TP0"), recorded("capture_tp1_barrier_a.json", "TP1")])
     lines = list(tree_lines(root))
     assert lines[0].startswith("[TP0-1] run_scheduler_process > ")
     assert lines[1] == "  [TP0] synchronize   <- TP0"
@@ -165,7 +170,7 @@ def test_every_rank_once(stacks: list[tuple[str, list[str], int]]) -> None:
     ranks = [rank for found in classes for rank in found.ranks]
     assert sorted(ranks) == sorted({rank for rank, _, _ in stacks})
     assert all(found.frames for found in classes)
-    assert not classes or not all(found.odd for found in classes)
+    assert not classes or not all(found.outlier for found in classes)
     root = tree(dumps)
     assert set(root.ranks) == set(ranks)
     assert list(tree_lines(root)) or not dumps

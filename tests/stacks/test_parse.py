@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmon.analyse.stacks.names import function_name, package_file
-from sgmon.analyse.stacks.parse import ParseError, parse_pyspy, parse_text, python_version
-from tests.stacks.stack_files import DATA, recorded
+from sgmon.analyse.stacks.parse import ParseError, parse_pyspy
+from tests.stacks.stack_files import DATA, RULES, recorded
 
 
 def test_json_has_package_relative_files_and_main_first() -> None:
@@ -31,10 +31,8 @@ def test_main_thread_first_wherever_it_stands() -> None:
     assert threads[0].frames[0].function == "monitored_barrier"
 
 
-def test_text_with_native_frames() -> None:
-    text = (DATA / "capture_tp0_native.txt").read_text()
-    threads = parse_text(text)
-    assert python_version(text) == "3.12.3"
+def test_native_frames() -> None:
+    threads = recorded("capture_tp0_native.json").threads
     names = [frame.function for frame in threads[0].frames if frame.native]
     assert "cudaDeviceSynchronize" in names
     assert threads[1].name == "tqdm_monitor"
@@ -44,7 +42,7 @@ def test_text_with_native_frames() -> None:
 
 
 def test_long_cpp_names_are_shortened() -> None:
-    threads = parse_text((DATA / "rendezvous_native.txt").read_text())
+    threads = recorded("rendezvous_native.json").threads
     names = [frame.function for frame in threads[0].frames]
     assert "c10d::TCPStore::waitForWorkers" in names
     assert "pybind11::cpp_function::initialize" in names
@@ -90,7 +88,7 @@ def test_function_names(name: str, short: str) -> None:
     ],
 )
 def test_files(path: str, short: str) -> None:
-    assert package_file(path) == short
+    assert package_file(path, RULES.source_tree) == short
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1, 2]", "null", "[" * 10000, '[{"frames": 3}]'])
@@ -105,11 +103,10 @@ def test_other_json(text: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_any_text_is_safe(text: str) -> None:
     assert "\x1b" not in function_name(text)
-    parse_text("Thread 1 (idle)\n    " + text)
     body = json.dumps([{"thread_name": text, "frames": [{"name": text, "filename": text, "line": 1}]}])
     (thread,) = parse_pyspy(body)
     assert "\x1b" not in thread.name + thread.frames[0].function + thread.frames[0].file
 
 
 def test_threads_without_frames() -> None:
-    assert parse_text('Thread 5 (idle): "MainThread"\nThread 6 (active)\n')[0].frames == ()
+    assert parse_pyspy('[{"thread_name": "MainThread", "os_thread_id": 5, "frames": []}]')[0].frames == ()

@@ -7,7 +7,7 @@ import pytest
 from sgmon.analyse.stacks.pattern import stack_pattern
 from sgmon.analyse.stacks.phase import phase_of, phase_of_all
 from sgmon.analyse.stacks.waits import waits_in
-from tests.stacks.stack_files import frames, made, recorded
+from tests.stacks.stack_files import RULES, frames, made, recorded
 
 GPU, CPU = "0.5.17", "0.5.23"
 
@@ -15,40 +15,40 @@ GPU, CPU = "0.5.17", "0.5.23"
 @pytest.mark.parametrize(
     ("name", "role", "version", "phase", "wait"),
     [
-        ("launch_args.txt", "launcher", CPU, "launch", None),
-        ("importing.txt", "importing", GPU, "spawn", None),
+        ("launch_args.json", "launcher", CPU, "launch", None),
+        ("importing.json", "importing", GPU, "spawn", None),
         ("launcher_waits.json", "launcher", GPU, "", "launcher_poll"),
         ("rendezvous.json", "scheduler", GPU, "dist_init", "rendezvous"),
-        ("rendezvous_native.txt", "scheduler", GPU, "dist_init", "rendezvous"),
+        ("rendezvous_native.json", "scheduler", GPU, "dist_init", "rendezvous"),
         ("weights_loader.json", "scheduler", GPU, "weights", None),
         ("weights_embedding.json", "scheduler", GPU, "weights", None),
         ("load_tp0_barrier.json", "scheduler", GPU, "weights", "barrier_after_load"),
-        ("kv_profile.txt", "scheduler", CPU, "kv_cache", None),
+        ("kv_profile.json", "scheduler", CPU, "kv_cache", None),
         ("jit_tp1_filelock.json", "scheduler", GPU, "graphs", "filelock"),
-        ("jit_tp0_tvm_lock.txt", "scheduler", GPU, "graphs", "filelock"),
+        ("jit_tp0_tvm_lock.json", "scheduler", GPU, "graphs", "filelock"),
         ("jit_tp0_ninja.json", "scheduler", GPU, "graphs", "compile"),
-        ("capture_tp0_synchronize_a.txt", "scheduler", GPU, "graphs", "cuda_synchronize"),
-        ("capture_tp0_native.txt", "scheduler", GPU, "graphs", "cuda_synchronize"),
-        ("capture_tp1_barrier_a.txt", "scheduler", GPU, "graphs", "barrier"),
+        ("capture_tp0_synchronize_a.json", "scheduler", GPU, "graphs", "cuda_synchronize"),
+        ("capture_tp0_native.json", "scheduler", GPU, "graphs", "cuda_synchronize"),
+        ("capture_tp1_barrier_a.json", "scheduler", GPU, "graphs", "barrier"),
         ("capture_tp1_pynccl.json", "scheduler", GPU, "graphs", "all_reduce"),
         ("triton_build.json", "scheduler", GPU, "graphs", "compile"),
         ("event_loop_broadcast.json", "scheduler", CPU, "scheduler_ready", "event_loop"),
-        ("warmup_tp1_forward.txt", "scheduler", CPU, "warmup", None),
+        ("warmup_tp1_forward.json", "scheduler", CPU, "warmup", None),
         ("warmup_tp0_all_reduce.json", "scheduler", CPU, "warmup", "all_reduce"),
         ("inductor.json", "scheduler", CPU, "warmup", "compile"),
-        ("launcher_bind_failed.txt", "launcher", GPU, "warmup", "warmup_request"),
+        ("launcher_bind_failed.json", "launcher", GPU, "warmup", "warmup_request"),
         ("detokenizer.json", "detokenizer", GPU, "", "event_loop"),
     ],
 )
 def test_recorded(name: str, role: str, version: str, phase: str, wait: str | None) -> None:
     dump = recorded(name, role=role)
-    assert phase_of(dump, version) == phase
-    found = waits_in(dump)
-    assert (found.kind if found else None) == wait
+    assert phase_of(dump, version, RULES) == phase
+    found = waits_in(dump, RULES)
+    assert (found.name if found else None) == wait
 
 
 def test_launcher_after_its_warmup_thread_has_ended() -> None:
-    assert phase_of(recorded("launcher_serves.txt", role="launcher"), CPU) in ("ready", "warmup")
+    assert phase_of(recorded("launcher_serves.json", role="launcher"), CPU, RULES) in ("ready", "warmup")
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,24 @@ def test_launcher_after_its_warmup_thread_has_ended() -> None:
     ],
 )
 def test_other_versions(path: str, version: str, phase: str) -> None:
-    assert phase_of(made(path), version) == phase
+    assert phase_of(made(path), version, RULES) == phase
 
 
 def test_phase_of_the_whole_server() -> None:
     ranks = [recorded("weights_loader.json", "TP0"), recorded("jit_tp0_ninja.json", "TP1")]
     launcher = recorded("launcher_waits.json", "", role="launcher", pid=7)
-    assert phase_of_all([*ranks, launcher], GPU) == "weights"
+    assert phase_of_all([*ranks, launcher], GPU, RULES) == "weights"
     idle = [recorded("event_loop_broadcast.json", f"TP{n}") for n in range(2)]
-    assert phase_of_all([*idle, launcher], CPU) == "scheduler_ready"
-    assert phase_of_all([*idle, recorded("launcher_bind_failed.txt", "", role="launcher", pid=7)], CPU) == "warmup"
-    assert phase_of_all([], CPU) == ""
+    assert phase_of_all([*idle, launcher], CPU, RULES) == "scheduler_ready"
+    assert (
+        phase_of_all([*idle, recorded("launcher_bind_failed.json", "", role="launcher", pid=7)], CPU, RULES)
+        == "warmup"
+    )
+    assert phase_of_all([], CPU, RULES) == ""
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"),
+    ("path", "name"),
     [
         ("FileBaton.wait@torch/utils/file_baton.py < _jit_compile@torch/utils/cpp_extension.py", "torch_file_baton"),
         ("acquire@filelock/_api.py < download_weights_from_hf@weight_utils.py", "filelock"),
@@ -111,15 +114,15 @@ def test_phase_of_the_whole_server() -> None:
         ("c10d::Work::wait@libtorch.so", "collective"),
     ],
 )
-def test_waits_that_were_not_recorded(path: str, kind: str) -> None:
-    found = waits_in(made(path))
+def test_waits_that_were_not_recorded(path: str, name: str) -> None:
+    found = waits_in(made(path), RULES)
     assert found is not None
-    assert found.kind == kind
+    assert found.name == name
 
 
 def test_waits_for_ranks() -> None:
-    assert waits_in(recorded("load_tp0_barrier.json")).for_ranks  # type: ignore[union-attr]
-    assert not waits_in(recorded("launcher_waits.json")).for_ranks  # type: ignore[union-attr]
+    assert waits_in(recorded("load_tp0_barrier.json"), RULES).for_ranks  # type: ignore[union-attr]
+    assert not waits_in(recorded("launcher_waits.json"), RULES).for_ranks  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

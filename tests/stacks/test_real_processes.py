@@ -10,17 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks import merge as merging
 from sgmon.analyse.stacks.refusals import OTHER_USER, ZOMBIE, refusal
 from sgmon.analyse.stacks.render import heading
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.pyspy_dump import find_pyspy
-from sgmon.model import Process, StackDump
+from sgmon.model import Process, StackClass, StackDump
+from sgmon.servers.sglang.stacks import STACKS
 from sgmon.settings import Settings
 from tests.stacks.eight import Ranks, ranks
 
 SEVEN_AND_ONE = ["barrier"] * 3 + ["read_shard"] + ["barrier"] * 4
+
+
+def merge(dumps: tuple[StackDump, ...]) -> tuple[StackClass, ...]:
+    return merging.merge(dumps, STACKS)
 
 
 def dump(found: Ranks, samples: int = 2) -> tuple[StackDump, ...]:
@@ -37,15 +42,15 @@ def dump_pids(pids: list[int], samples: int = 1, processes: tuple[Process, ...] 
             return reading.dumps
 
 
-def test_one_of_eight_elsewhere_and_frozen() -> None:
+def test_one_of_eight_elsewhere_and_unchanged() -> None:
     with ranks(SEVEN_AND_ONE) as found:
         dumps = dump(found)
     assert len(dumps) == 16
-    odd, rest = merge(dumps)
-    assert (odd.ranks, odd.odd, odd.moving) == (("TP3",), True, False)
-    assert odd.frames[0].function == "read_shard"
+    outlier, rest = merge(dumps)
+    assert (outlier.ranks, outlier.outlier, outlier.moving) == (("TP3",), True, False)
+    assert outlier.frames[0].function == "read_shard"
     assert rest.ranks == ("TP0", "TP1", "TP2", "TP4", "TP5", "TP6", "TP7")
-    assert heading([odd, rest]) == "[TP0-2,4-7] | missing TP3"
+    assert heading([outlier, rest]) == "[TP0-2,4-7] | missing TP3"
 
 
 def test_a_stopped_one_still_shows_its_stack() -> None:
@@ -56,11 +61,11 @@ def test_a_stopped_one_still_shows_its_stack() -> None:
     assert by_rank["TP1"].threads[0].frames[0].function == "read_shard"
 
 
-def test_a_zombie_is_named_dead_and_odd() -> None:
+def test_a_zombie_is_named_dead_and_an_outlier() -> None:
     with ranks(["barrier"] * 3) as found:
         found.make_zombie(2)
-        odd, rest = merge(dump(found, 1))
-    assert (odd.ranks, odd.odd, odd.note) == (("TP2",), True, ZOMBIE.why)
+        outlier, rest = merge(dump(found, 1))
+    assert (outlier.ranks, outlier.outlier, outlier.note) == (("TP2",), True, ZOMBIE.why)
     assert rest.ranks == ("TP0", "TP1")
 
 
@@ -68,7 +73,7 @@ def test_one_at_work_moves() -> None:
     with ranks(["barrier", "barrier", "compute_layer"]) as found:
         classes = merge(dump(found, 4))
     assert classes[0].ranks == ("TP2",)
-    assert classes[0].odd
+    assert classes[0].outlier
     assert any(frame.function == "compute_layer" for frame in classes[0].frames)
 
 

@@ -694,7 +694,7 @@ def dump(rank: int, stack: tuple[Frame, ...], t: float, request: int = 0) -> Sta
     )
     return StackDump(
         pid=4800 + rank, rank=f"TP{rank}", role="scheduler", t=t, took_s=0.03, threads=threads,
-        command=f"py-spy dump --nonblocking --json --pid {4800 + rank}", python="3.12.9",
+        command=f"py-spy dump --nonblocking --json --pid {4800 + rank}",
     )  # fmt: skip
 
 

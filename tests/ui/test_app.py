@@ -83,7 +83,7 @@ async def test_dump_all_merges_and_shows_the_odd_rank_first() -> None:
         await give(engine, pilot, fakes.with_stacks())
         text = text_of(app)
         assert text.index("TP3") < text.index("TP0-2,4-7")
-        assert "DIFFERS" in text
+        assert "OUTLIER" in text
         assert "outer frames, the same for all" in text
 
 
@@ -93,7 +93,7 @@ async def test_an_old_dump_is_not_shown_as_the_answer() -> None:
         await give(engine, pilot, fakes.with_stacks(request=4, t=996.0))
         assert "waiting for py-spy" in text_of(app)
         await give(engine, pilot, fakes.with_stacks(request=5, t=997.0))
-        assert "DIFFERS" in text_of(app)
+        assert "OUTLIER" in text_of(app)
 
 
 async def test_a_refused_dump_says_why_and_what_helps() -> None:

@@ -27,7 +27,7 @@ from widgets.detail_lines import detail_lines
 from widgets.line import Line, ascii_line, cell, crop, join_ends, plain, width_of, wrap
 from widgets.meters import bar, by_slot, strip
 from widgets.phases import DONE, NEXT, NOW, rank_rows
-from widgets.stack_lines import common_outer, dump_lines, is_ours, own_classes
+from widgets.stack_lines import common_outer, dump_lines, is_ours
 from widgets.worker_rows import fold_rows, log_sentence, worker_rows
 
 
@@ -294,10 +294,7 @@ def test_sglang_frames_are_told_from_library_frames() -> None:
     assert [is_ours(frame) for frame in fakes.BARRIER[:5]] == [False, False, False, True, True]
 
 
-def test_the_smallest_group_of_stacks_comes_first() -> None:
-    classes = own_classes(fakes.with_stacks().stacks)
-    assert classes[0].ranks == ("TP3",)
-    assert classes[0].odd
+def test_outer_frames_that_all_share_are_counted() -> None:
     assert common_outer([fakes.BARRIER, fakes.READING]) == 6
 
 

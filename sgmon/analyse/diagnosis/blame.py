@@ -9,6 +9,7 @@ from sgmon.analyse import thresholds
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.stacks import ras
 from sgmon.analyse.stacks.merge import merge
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Rank, WaitKind
 
 #: waits that could be a collective as well as something of its own
@@ -53,13 +54,13 @@ def _by_ras(context: Context) -> Line | None:
 
 
 def _by_stacks(context: Context) -> Line | None:
-    """Fresh stacks of every rank, merged: the odd ones stand where the others do not wait."""
+    """Fresh stacks of every rank, merged: the outliers are not in the wait of the others."""
     if not all(v.stack is not None for v in context.ranks):
         return None
-    classes = merge([d for v in context.ranks for d in v.dumps])
-    odd = {rank for found in classes if found.odd for rank in found.ranks}
-    late = tuple(v for v in context.ranks if v.name in odd)
-    here = tuple(v for v in context.ranks if v.name not in odd)
+    classes = merge([d for v in context.ranks for d in v.dumps], rules_of(context.snapshot.server))
+    outliers = {rank for found in classes if found.outlier for rank in found.ranks}
+    late = tuple(v for v in context.ranks if v.name in outliers)
+    here = tuple(v for v in context.ranks if v.name not in outliers)
     if not late or not here:
         return None
     return Line(here, late, "its stack is not where the others wait", 0.9, "stack")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.analyse.phase import after, order, phase_of_snapshot, phases_of_stacks, version_of
 from sgmon.analyse.ranks.log_progress import Progress, progress_of
-from sgmon.analyse.ranks.stack_reading import read_stacks
 from sgmon.analyse.ranks.waits import wait_of
+from sgmon.analyse.stacks.rules import rules_of
+from sgmon.analyse.stacks.waits import read_stacks
 from sgmon.model import (
     ActivityClock,
     Process,
@@ -89,7 +90,7 @@ def _rank(process: Process, inputs: _Inputs) -> Rank:
     clock = inputs.clocks.get(process.pid)
     progress = inputs.progress.get(process.rank)
     dumps = _dumps(snapshot, process.pid, clock)
-    stack = read_stacks(dumps)
+    stack = read_stacks(dumps, rules_of(snapshot.server))
     wait = wait_of(process, clock, stack)
     first = clock.first_t if clock is not None and clock.first_t is not None else 0.0
     other = next((m.t for m in clock.marks if m.signal != "cpu"), 0.0) if clock is not None else 0.0

@@ -3,129 +3,108 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
-from sgmon.analyse.stacks.conditions import Condition, Subject, parse_condition
+import msgspec
+
+from sgmon.analyse.stacks.conditions import Condition, ConditionRow, Facts, Subject, compiled
 from sgmon.analyse.stacks.merge import rank_name
-from sgmon.analyse.stacks.tables import TableError, own_text, parse_tables, word_list, words
-from sgmon.model import CauseHit, LogState, PortReading, Process, RasReading, StackDump
+from sgmon.model import CauseHit, StackDump
+from sgmon.servers.family import StackRules
+from sgmon.tables import TableError, parse_rows, text_of
 
+FILE = "causes.toml"
 MAX_LINE = 2000
-_FIELDS = frozenset({"id", "title", "confidence", "when", "advice", "command", "source", "slow"})
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the book is held against. lines: of the log, recent or erroneous, as shown. ras_t: when ``ras`` came."""
+class CauseRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry as it stands in the book; the head of ``causes.toml`` says what the fields mean."""
 
-    dumps: tuple[StackDump, ...] = ()
-    processes: tuple[Process, ...] = ()
-    log: LogState | None = None
-    lines: tuple[str, ...] = ()
-    ras: RasReading | None = None
-    ras_t: float | None = None
-    port: PortReading | None = None
+    id: _Text
+    title: _Text
+    when: Annotated[tuple[ConditionRow, ...], msgspec.Meta(min_length=1)]
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    advice: str = ""
+    command: str = ""
+    source: tuple[str, ...] | str = ()
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One entry: it fits when one of its conditions holds."""
 
-    id: str
-    title: str
-    confidence: float
+    row: CauseRow
     when: tuple[Condition, ...]
-    advice: str = ""
-    command: str = ""
-    sources: tuple[str, ...] = ()
-    slow: bool = False
     by_user: bool = False
 
+    @property
+    def id(self) -> str:
+        return self.row.id
 
-def match(facts: Facts, book: Sequence[Cause] | None = None) -> tuple[CauseHit, ...]:
+
+Book = tuple[Cause, ...]
+
+
+def match(facts: Facts, book: Sequence[Cause]) -> tuple[CauseHit, ...]:
     """The entries that fit, the surest first; user entries before ours at the same confidence."""
     subjects = _subjects(facts)
     lines = _lines(facts)
-    hits = [hit for cause in (own_book() if book is None else book) if (hit := _hit(cause, facts, subjects, lines))]
+    hits = [hit for cause in book if (hit := _hit(cause, facts, subjects, lines))]
     return tuple(sorted(hits, key=lambda hit: (-hit.confidence, not hit.by_user)))
 
 
-@lru_cache(maxsize=1)
-def own_book() -> tuple[Cause, ...]:
-    """The book that comes with sgmon."""
-    return parse_book(own_text("causes.toml"), "causes.toml")
+@lru_cache(maxsize=8)
+def book_of(rules: StackRules) -> Book:
+    """The book that comes with sgmon: general causes, with the family's own."""
+    general = parse_book(text_of("sgmon.analyse.stacks", FILE), FILE)
+    if not rules.folder:
+        return general
+    return with_entries(general, parse_book(text_of(rules.folder, FILE), f"{rules.folder}/{FILE}"))
 
 
-def parse_book(text: str, origin: str, *, by_user: bool = False) -> tuple[Cause, ...]:
+def parse_book(text: str, origin: str, *, by_user: bool = False) -> Book:
     """A cause book from its text. Raises ``TableError`` that names the entry and what is wrong with it."""
     causes = []
-    for number, entry in enumerate(parse_tables(text, "cause", origin), 1):
-        name = entry.get("id")
-        where = f"{origin}: cause {name if isinstance(name, str) else number}"
+    for row in parse_rows(text, "cause", CauseRow, origin):
         try:
-            causes.append(_cause(entry, by_user))
-        except (TableError, ValueError, re.error) as err:
-            raise TableError(f"{where}: {err}") from err
+            causes.append(Cause(row, tuple(map(compiled, row.when)), by_user))
+        except (ValueError, re.error) as err:
+            raise TableError(f"{origin}: cause {row.id}: {err}") from err
     return tuple(causes)
 
 
-def with_user_book(text: str, origin: str) -> tuple[Cause, ...]:
-    """Our book with the user's: an entry with the same id replaces ours."""
-    theirs = parse_book(text, origin, by_user=True)
-    names = {cause.id for cause in theirs}
-    return (*theirs, *(cause for cause in own_book() if cause.id not in names))
-
-
-def _cause(entry: Mapping[str, object], by_user: bool) -> Cause:
-    unknown = sorted(set(entry) - _FIELDS)
-    if unknown:
-        raise TableError(f"unknown field {unknown[0]!r} (known: {', '.join(sorted(_FIELDS))})")
-    when = entry.get("when")
-    if not isinstance(when, list) or not when:
-        raise TableError("when must be a list of conditions, and not empty")
-    name, title = words(entry, "id"), words(entry, "title")
-    if not name or not title:
-        raise TableError("id and title are needed")
-    return Cause(
-        id=name,
-        title=title,
-        confidence=_confidence(entry.get("confidence", 0.5)),
-        when=tuple(parse_condition(item) for item in when),
-        advice=words(entry, "advice"),
-        command=words(entry, "command"),
-        sources=word_list(entry, "source"),
-        slow=entry.get("slow", False) is True,
-        by_user=by_user,
-    )
-
-
-def _confidence(value: object) -> float:
-    if not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise TableError(f"confidence must be between 0 and 1, not {value!r}")
-    return float(value)
+def with_entries(book: Sequence[Cause], more: Sequence[Cause]) -> Book:
+    """A book with more entries: one with the same id replaces the one that is there."""
+    ids = {cause.id for cause in more}
+    return (*(cause for cause in book if cause.id not in ids), *more)
 
 
 def _hit(cause: Cause, facts: Facts, subjects: Sequence[Subject], lines: Sequence[str]) -> CauseHit | None:
     best: CauseHit | None = None
+    row = cause.row
     for condition in cause.when:
-        found = condition.holds(subjects, lines, facts.log, facts.ras, facts.port, facts.ras_t)
-        if found is None:
-            continue
-        confidence = cause.confidence if condition.confidence is None else condition.confidence
+        confidence = row.confidence if condition.row.confidence is None else condition.row.confidence
         if best is not None and best.confidence >= confidence:
             continue
+        found = condition.holds(facts, subjects, lines)
+        if found is None:
+            continue
         best = CauseHit(
-            id=cause.id,
-            title=cause.title,
+            id=row.id,
+            title=row.title,
             confidence=confidence,
             ranks=found.ranks,
             evidence=found.evidence,
-            advice=cause.advice,
-            command=_filled(cause.command, found.pids),
-            sources=cause.sources,
-            slow=cause.slow,
+            advice=row.advice,
+            command=_filled(row.command, found.pids),
+            sources=(row.source,) if isinstance(row.source, str) else row.source,
+            slow=row.slow,
             by_user=cause.by_user,
             read_from=found.read_from,
         )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.phase import phase_of
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import Frame, StackDump, Thread
+from sgmon.servers.family import StackRules
 from sgmon.units import duration
+
+_compared: Memo[Comparison] = Memo(256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,12 @@ class Comparison:
     words: str = ""
 
 
-def compare(before: StackDump, after: StackDump, version: str = "") -> Comparison:
+def compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
     """What changed between two dumps of a process (or between two processes' dumps)."""
+    return _compared.get((before, after), (rules, version), lambda: _compare(before, after, version, rules))
+
+
+def _compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
     old, new = _outer(before), _outer(after)
     count = 0
     for one, other in zip(old, new, strict=False):
@@ -42,7 +50,7 @@ def compare(before: StackDump, after: StackDump, version: str = "") -> Compariso
         before=old[count:],
         after=new[count:],
         threads=_changed_threads(before.threads[1:], after.threads[1:]),
-        words=_words(before, after, old, new, count, version),
+        words=_words(before, after, old, new, count, version, rules),
     )
 
 
@@ -53,16 +61,17 @@ def _words(
     new: Sequence[Frame],
     count: int,
     version: str,
+    rules: StackRules,
 ) -> str:
     apart = duration(abs(after.t - before.t))
     if not old or not new:
         return "no stack in " + " and ".join(
             name for name, frames in (("the first", old), ("the second", new)) if not frames
         )
-    first, second = phase_of(before, version), phase_of(after, version)
+    first, second = phase_of(before, version, rules), phase_of(after, version, rules)
     if first and second and first != second:
         return f"went from {first} to {second} within {apart}"
-    wait = waits_in(after)
+    wait = waits_in(after, rules)
     if old == new:
         tail = f", which waits in {wait.words}" if wait else " (a long computation shows this too)"
         return f"the same frames and lines, {apart} apart{tail}"

@@ -12,21 +12,66 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
 
 from sgmon.analyse.stacks.pattern import StackPattern, stack_pattern
-from sgmon.analyse.stacks.tables import TableError
 from sgmon.model import CauseSource, LogState, PortReading, Process, RasReading, StackDump, Thread
+from sgmon.model.roles import Role
 from sgmon.text import clean, mask
 
-_STACKS = ("stack", "thread_stack", "not_stack", "other_stack")
-_REGEXES = ("wchan", "call", "fd", "lock", "tcp", "fstype", "log")
-_WORDS = ("role", "state", "threads", "other_state", "error", "compilers", "ras", "port")
-_OF_PROCESS = frozenset(
-    ("stack", "thread_stack", "not_stack", "role", "state", "threads", "wchan", "call", "fd", "lock", "tcp", "fstype")
-)
-RAS_WORDS = ("mismatch", "incomplete", "crossed", "mute")
-PORT_WORDS = ("refused", "mute", "http", "reset", "timeout", "foreign")
+_STACKS = ("stack", "thread_stack", "not_stack")
+_REGEXES = ("wchan", "call", "fd", "lock", "tcp", "fstype")
+_OF_PROCESS = frozenset((*_STACKS, *_REGEXES, "role", "state", "threads"))
+SHOWN = 3  # processes whose evidence is worded
+
+
+class ConditionRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The keys of one condition, as they stand in the book. None: the key is not there."""
+
+    stack: str | None = None
+    thread_stack: str | None = None
+    not_stack: str | None = None
+    other_stack: str | None = None
+    wchan: str | None = None
+    call: str | None = None
+    fd: str | None = None
+    lock: str | None = None
+    tcp: str | None = None
+    fstype: str | None = None
+    log: str | None = None
+    role: str | None = None
+    state: str | None = None
+    threads: str | None = None
+    other_state: str | None = None
+    error: str | None = None
+    compilers: Literal["none", "some"] | None = None
+    ras: Literal["mismatch", "incomplete", "crossed", "mute"] | None = None
+    port: Literal["refused", "mute", "http", "reset", "timeout", "foreign"] | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.keys():
+            raise ValueError("a condition needs something to look at beside its confidence")
+
+    def keys(self) -> frozenset[str]:
+        """The keys that must hold."""
+        return frozenset(key for key in self.__struct_fields__ if getattr(self, key) is not None) - {"confidence"}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the book is held against. lines: of the log, recent or erroneous, as shown. ras_t: when ``ras`` came."""
+
+    dumps: tuple[StackDump, ...] = ()
+    processes: tuple[Process, ...] = ()
+    log: LogState | None = None
+    lines: tuple[str, ...] = ()
+    ras: RasReading | None = None
+    ras_t: float | None = None
+    port: PortReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +100,43 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Parsed keys of one condition."""
+    """A condition ready to be matched."""
 
-    stacks: dict[str, StackPattern] = field(default_factory=dict)
-    regexes: dict[str, re.Pattern[str]] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=dict)
-    confidence: float | None = None
+    row: ConditionRow
+    keys: frozenset[str]
+    stacks: dict[str, StackPattern]
+    regexes: dict[str, re.Pattern[str]]
+    roles: frozenset[Role]
 
-    def holds(
-        self,
-        subjects: Sequence[Subject],
-        lines: Sequence[str],
-        log: LogState | None,
-        ras: RasReading | None,
-        port: PortReading | None,
-        ras_t: float | None = None,
-    ) -> Found | None:
+    def holds(self, facts: Facts, subjects: Sequence[Subject], lines: Sequence[str]) -> Found | None:
         """The processes it holds in (none for a condition of log or NCCL alone), or None."""
-        general = self._general(subjects, lines, log, ras, port)
+        general = self._general(facts, subjects, lines)
         if general is None:
             return None
-        if not self._keys() & _OF_PROCESS:
-            sources = self._general_sources(ras_t)
-            return Found((), (), tuple(general), sources) if self._others([], subjects) else None
+        if not self.keys & _OF_PROCESS:
+            return Found((), (), tuple(general), self._general_sources(facts)) if self._others([], subjects) else None
         here = [(subject, seen) for subject in subjects if (seen := self._here(subject)) is not None]
-        if not here or not self._others([subject for subject, _ in here], subjects):
+        found = [subject for subject, _ in here]
+        if not here or not self._others(found, subjects):
             return None
         return Found(
-            ranks=tuple(subject.name for subject, _ in here),
-            pids=tuple(subject.pid for subject, _ in here),
-            evidence=(*general, *(f"{subject.name}: {text}" for subject, seen in here[:3] for text in seen)),
-            read_from=(*self._general_sources(ras_t), *self._sources_in([subject for subject, _ in here])),
+            ranks=tuple(subject.name for subject in found),
+            pids=tuple(subject.pid for subject in found),
+            evidence=(*general, *(f"{subject.name}: {text}" for subject, seen in here[:SHOWN] for text in seen)),
+            read_from=(*self._general_sources(facts), *self._sources_in(found)),
         )
 
-    def _general_sources(self, ras_t: float | None) -> tuple[CauseSource, ...]:
+    def _general_sources(self, facts: Facts) -> tuple[CauseSource, ...]:
         """What the conditions of the whole server are read from."""
-        found = [CauseSource("log")] if {"log", "error"} & self._keys() else []
-        found += [CauseSource("ras", t=ras_t)] if "ras" in self.words else []
-        found += [CauseSource("port")] if "port" in self.words else []
+        found = [CauseSource("log")] if {"log", "error"} & self.keys else []
+        found += [CauseSource("ras", t=facts.ras_t)] if "ras" in self.keys else []
+        found += [CauseSource("port")] if "port" in self.keys else []
         return tuple(found)
 
     def _sources_in(self, subjects: Sequence[Subject]) -> tuple[CauseSource, ...]:
         """What the conditions of one process are read from, for each process that they hold in."""
-        of_stack = self._keys() & {"stack", "thread_stack", "not_stack"}
-        of_process = self._keys() & _OF_PROCESS - {"role"} - of_stack
+        of_stack = self.keys & set(_STACKS)
+        of_process = self.keys & _OF_PROCESS - {"role"} - of_stack
         found: list[CauseSource] = []
         for subject in subjects:
             if of_stack and subject.dump is not None:
@@ -107,127 +145,109 @@ class Condition:
                 found.append(CauseSource("process", subject.name))
         return tuple(found)
 
-    def _keys(self) -> set[str]:
-        return {*self.stacks, *self.regexes, *self.words}
-
-    def _general(
-        self,
-        subjects: Sequence[Subject],
-        lines: Sequence[str],
-        log: LogState | None,
-        ras: RasReading | None,
-        port: PortReading | None,
-    ) -> list[str] | None:
-        seen: list[str] = []
+    def _general(self, facts: Facts, subjects: Sequence[Subject], lines: Sequence[str]) -> list[str] | None:
+        """What shows that every key of the whole server holds; None when one does not."""
+        row, seen = self.row, list[str]()
         pattern = self.regexes.get("log")
         if pattern is not None:
             line = next((line for line in lines if pattern.search(line)), None)
             if line is None:
                 return None
             seen.append(f"log: {mask(clean(line.strip(), 160))}")
-        if "error" in self.words and not (log and log.error and log.error.kind in self.words["error"].split("|")):
+        if row.error is not None and not _has_error(facts.log, row.error):
             return None
-        if "compilers" in self.words and not _compilers(subjects, self.words["compilers"]):
+        if row.compilers is not None and not _compilers(subjects, row.compilers):
             return None
-        if "ras" in self.words:
-            if ras is None or not _ras(ras, self.words["ras"]):
+        if row.ras is not None:
+            if facts.ras is None or not _ras(facts.ras, row.ras):
                 return None
-            seen.append(f"NCCL says: {self.words['ras']}")
-        if "port" in self.words:
-            if port is None or not _port(port, self.words["port"]):
+            seen.append(f"NCCL says: {row.ras}")
+        if row.port is not None:
+            if facts.port is None or not _port(facts.port, row.port):
                 return None
-            seen.append(f"port {port.port}: {self.words['port']}")
+            seen.append(f"port {facts.port.port}: {row.port}")
         return seen
 
     def _others(self, here: Sequence[Subject], subjects: Sequence[Subject]) -> bool:
-        pattern, state = self.stacks.get("other_stack"), self.words.get("other_state")
+        pattern, state = self.stacks.get("other_stack"), self.row.other_state
         if pattern is None and state is None:
             return True
         pids = {subject.pid for subject in here}
         return any(
-            (pattern is None or _in_main(pattern, other) is not None) and (state is None or _state(other, state))
+            (pattern is None or _frame_in(pattern, other.threads()[:1]) is not None)
+            and (state is None or _state(other, state))
             for other in subjects
             if len(pids) > 1 or other.pid not in pids
         )
 
     def _here(self, subject: Subject) -> list[str] | None:
         """What shows that every key of this process holds; None when one does not."""
-        seen: list[str] = []
-        for key, pattern in self.stacks.items():
-            if key == "other_stack":
-                continue
-            frame = _in_any(pattern, subject) if key == "thread_stack" else _in_main(pattern, subject)
-            if key == "not_stack":
-                if frame is not None or not subject.threads():
+        row, process = self.row, subject.process
+        seen = self._stacks_here(subject)
+        if seen is None:
+            return None
+        for key in _REGEXES:
+            if key in self.regexes:
+                text = _text_of(process, key, self.regexes[key])
+                if text is None:
                     return None
-                continue
-            if frame is None:
-                return None
-            seen.append(f"stands in {frame}")
-        for key, regex in self.regexes.items():
-            if key == "log":
-                continue
-            text = _text_of(subject.process, key, regex)
-            if text is None:
-                return None
-            seen.append(f"{key} {text}")
-        role, state, threads = (self.words.get(key) for key in ("role", "state", "threads"))
-        if role is not None and subject.role not in role.split("|"):
+                seen.append(f"{key} {text}")
+        if row.role is not None and not (subject.role and Role(subject.role) in self.roles):
             return None
-        if state is not None:
-            if not _state(subject, state):
+        if row.state is not None:
+            if process is None or not _state(subject, row.state):
                 return None
-            seen.append(f"state {subject.process.state if subject.process else '?'}")
-        if threads is not None and not _has_thread_in(subject.process, threads):
-            return None
+            seen.append(f"state {process.state}")
+        return None if row.threads is not None and not _has_thread_in(process, row.threads) else seen
+
+    def _stacks_here(self, subject: Subject) -> list[str] | None:
+        seen: list[str] = []
+        for key in _STACKS:
+            pattern = self.stacks.get(key)
+            if pattern is None:
+                continue
+            threads = subject.threads() if key == "thread_stack" else subject.threads()[:1]
+            frame = _frame_in(pattern, threads)
+            if key == "not_stack":
+                if frame is not None or not threads:
+                    return None
+            elif frame is None:
+                return None
+            else:
+                seen.append(f"is in {frame}")
         return seen
 
 
-def parse_condition(item: object) -> Condition:
-    """A condition from its table. Raises ``TableError`` or ``re.error``."""
-    if not isinstance(item, dict) or not item:
-        raise TableError(f"a condition must be a table with at least one key, not {item!r}")
-    condition = Condition(confidence=None)
-    confidence: float | None = None
-    for key, value in item.items():
-        if key == "confidence" and isinstance(value, (int, float)) and 0 <= value <= 1:
-            confidence = float(value)
-        elif not isinstance(value, str):
-            raise TableError(f"{key} must be a string, not {value!r}")
-        elif key in _STACKS:
-            condition.stacks[key] = stack_pattern(value)
-        elif key in _REGEXES:
-            condition.regexes[key] = re.compile(value)
-        elif key in _WORDS:
-            condition.words[key] = _checked(key, value)
-        else:
-            raise TableError(f"unknown key {key!r} (known: {', '.join(sorted((*_STACKS, *_REGEXES, *_WORDS)))})")
-    if not condition.stacks and not condition.regexes and not condition.words:
-        raise TableError("a condition needs something to look at beside its confidence")
-    return Condition(condition.stacks, condition.regexes, condition.words, confidence)
+def compiled(row: ConditionRow) -> Condition:
+    """The condition with its patterns compiled. Raises ValueError or ``re.error``."""
+    keys = row.keys()
+    return Condition(
+        row,
+        keys,
+        stacks={key: stack_pattern(getattr(row, key)) for key in (*_STACKS, "other_stack") if key in keys},
+        regexes={key: re.compile(getattr(row, key)) for key in (*_REGEXES, "log") if key in keys},
+        roles=frozenset(map(_role, row.role.split("|"))) if row.role is not None else frozenset(),
+    )
 
 
-def _checked(key: str, value: str) -> str:
-    known = {"compilers": ("none", "some"), "ras": RAS_WORDS, "port": PORT_WORDS}.get(key)
-    if known is not None and value not in known:
-        raise TableError(f"{key} must be one of {', '.join(known)}, not {value!r}")
-    return value
+def _role(word: str) -> Role:
+    role = Role(word)
+    if role is Role.OTHER and word != "other":
+        raise ValueError(f"unknown role {word!r} (known: {', '.join(role.value for role in Role)})")
+    return role
 
 
-def _in_main(pattern: StackPattern, subject: Subject) -> str | None:
-    return _in_thread(pattern, subject.threads()[:1])
-
-
-def _in_any(pattern: StackPattern, subject: Subject) -> str | None:
-    return _in_thread(pattern, subject.threads())
-
-
-def _in_thread(pattern: StackPattern, threads: Sequence[Thread]) -> str | None:
+def _frame_in(pattern: StackPattern, threads: Sequence[Thread]) -> str | None:
+    """The function of the first frame that fits, of the first of these threads that has one."""
     for thread in threads:
         index = pattern.find(thread.frames)
         if index is not None:
             return thread.frames[index].function
     return None
+
+
+def _has_error(log: LogState | None, kinds: str) -> bool:
+    return log is not None and log.error is not None and log.error.kind in kinds.split("|")
 
 
 def _state(subject: Subject, letters: str) -> bool:
@@ -277,8 +297,8 @@ def _ras(ras: RasReading, wanted: str) -> bool:
     comms = ras.communicators if ras.answer == "ok" else ()
     if wanted == "incomplete":
         return any(rank.missing for comm in comms for rank in comm.ranks)
-    stuck = ras.unequal_unchanged is True
-    return stuck and any(comm.crossed == (wanted == "crossed") for comm in comms if comm.behind)
+    unchanged = ras.unequal_unchanged is True
+    return unchanged and any(comm.crossed == (wanted == "crossed") for comm in comms if comm.behind)
 
 
 def _port(port: PortReading, wanted: str) -> bool:

@@ -12,7 +12,6 @@ FILE_LIMIT = 120
 
 _PACKAGES = re.compile(r"^.*/(?:site|dist)-packages/")
 _STDLIB = re.compile(r"^.*/lib(?:64)?/python3(?:\.\d+)?t?/")
-_SOURCE_TREE = re.compile(r"^.*/(?=sglang/(?:srt|cli|kernels|jit_kernel|multimodal_gen|lang)/|sglang/\w+\.py$)")
 _CLONE = re.compile(
     r"\s*\((?:\.[\w.]+|\[clone[^)]*\])\)|\s*\[clone [^\]]*\]|@@?[A-Z][\w.]*$"
     r"|\.(?:isra|constprop|part|cold)\b(?:\.\d+)*"
@@ -26,10 +25,13 @@ _RETURN = re.compile(r"^(?:[\w:*&]+\s+(?:const\s*[&*]?\s*)?)+(?=[\w~:]+)")
 
 
 @lru_cache(maxsize=8192)  # the same few hundred frames come again in every dump
-def package_file(path: str) -> str:
-    """A source file relative to its package ("sglang/srt/server_args.py"); other paths stay as they are."""
+def package_file(path: str, source_tree: str = "") -> str:
+    """A source file relative to its package ("torch/cuda/__init__.py"); other paths stay as they are.
+
+    source_tree: regular expression of where the server's own files begin when it runs from a source tree.
+    """
     path = clean(path)
-    for pattern in (_PACKAGES, _SOURCE_TREE, _STDLIB):
+    for pattern in (_PACKAGES, _source_tree(source_tree), _STDLIB):
         short, count = pattern.subn("", path, count=1)
         if count:
             path = short
@@ -37,6 +39,11 @@ def package_file(path: str) -> str:
     if len(path) > FILE_LIMIT:
         path = "…" + path[-(FILE_LIMIT - 1) :]
     return path
+
+
+@lru_cache(maxsize=8)
+def _source_tree(beginning: str) -> re.Pattern[str]:
+    return re.compile(rf"^.*/(?={beginning or '(?!)'})")
 
 
 @lru_cache(maxsize=8192)

@@ -1,4 +1,4 @@
-"""The phase that a stack proves, for when the log is lost (phases.toml)."""
+"""The phase that a stack proves, for when the log is lost (``stack_phases.toml`` of the family)."""
 
 from __future__ import annotations
 
@@ -7,138 +7,139 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
+
+from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.pattern import PatternIndex, StackPattern, stack_pattern
-from sgmon.analyse.stacks.tables import own_tables, word_list, words
 from sgmon.model import Frame, StackDump
+from sgmon.model.roles import Role
+from sgmon.servers.family import StackRules
+from sgmon.tables import parse_rows, text_of
 
-#: usual order; where several ranks are in different phases, the server is in the first of them
-ORDER = (
-    "launch",
-    "spawn",
-    "dist_init",
-    "draft_dist_init",
-    "weights",
-    "draft_weights",
-    "kv_cache",
-    "draft_kv_cache",
-    "graphs",
-    "draft_graphs",
-    "disagg",
-    "scheduler_ready",
-    "http",
-    "warmup",
-    "ready",
-    "serving",
-)
+FILE = "stack_phases.toml"
+_LAUNCHERS = frozenset({Role.LAUNCHER, Role.TOKENIZER})
+_RANKS = frozenset({Role.WORKER, Role.IMPORTING})
+_NEWEST = 9999
 
-_DRAFT = stack_pattern(
-    "EAGLEWorker.__init__ | *Draft*.__init__ | EagleDraft* | EAGLEWorker.init_cuda_graphs | maybe_init_draft_worker"
-    " | init_draft_* | StandaloneWorker.__init__ | MultiLayerEagle*.__init__ | FrozenKVMTPWorker.__init__"
-)
-_SERVER_RUNS = stack_pattern("*@uvicorn/ < launch_server | run@runners.py < _setup_and_run_http_server | *@granian/")
+
+class PhaseRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of ``stack_phases.toml``; the file says what the fields mean."""
+
+    phase: str
+    frames: tuple[str, ...]
+    since: str = "0"
+    until: str = ""
+    draft: bool = True
+    launcher: bool = False
+    threads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    phase: str
-    pattern: StackPattern
-    since: tuple[int, ...]
-    until: tuple[int, ...]
-    draft: bool
-    launcher: bool
-    threads: bool
+class _Compiled:
+    """The rows of one kind of process in one version, ready to be matched."""
+
+    rows: tuple[PhaseRow, ...]
+    patterns: tuple[StackPattern, ...]
+    index: PatternIndex
+    draft: StackPattern | None
+    serving: StackPattern | None
 
 
-def phase_of(dump: StackDump, version: str = "") -> str:
+_phases: Memo[str] = Memo(1024)
+
+
+def phase_of(dump: StackDump, version: str, rules: StackRules) -> str:
     """A phase word that the stack of this process proves, or "": it proves none.
 
-    "scheduler_ready" is the event loop of a rank: the stack of an idle rank is the same before the port
-    opens, while a peer hangs in the warm-up, and when serving. The launcher's server loop without a
-    warm-up thread is "ready"; a rank in a forward pass is "warmup". The port tells these apart.
+    The event loop of a rank is the end of its own start: the stack of an idle rank is the same before the port opens,
+    while a peer hangs in the warm-up, and when serving. The launcher's server loop without a warm-up thread is
+    "ready"; a rank in a forward pass is "warmup". The port tells these apart.
     """
-    if not dump.threads:
+    if not dump.threads or not rules.folder:
         return ""
-    launcher = dump.role in ("launcher", "tokenizer")
-    if not launcher and dump.role not in ("scheduler", "importing", ""):
+    return _phases.get((dump,), (rules, version), lambda: _phase_of(dump, version, rules))
+
+
+def _phase_of(dump: StackDump, version: str, rules: StackRules) -> str:
+    launcher = is_launcher(dump)
+    if not launcher and dump.role and Role(dump.role) not in _RANKS:
         return ""
-    rules, index = _rules_of(launcher, _version(version))
-    for rule in rules:
-        if rule.threads and any(rule.pattern.find(thread.frames) is not None for thread in dump.threads):
-            return rule.phase
+    compiled = _compiled(rules, launcher, _version(version))
+    for row, pattern in zip(compiled.rows, compiled.patterns, strict=True):
+        if row.threads and any(pattern.find(thread.frames) is not None for thread in dump.threads):
+            return row.phase
     frames = dump.threads[0].frames
-    if launcher and _SERVER_RUNS.find(frames) is not None:
+    if launcher and compiled.serving is not None and compiled.serving.find(frames) is not None:
         return "ready"
-    return _phase_of_frames(frames, rules, index)
+    return _phase_of_frames(frames, compiled)
 
 
-def phase_of_all(dumps: Iterable[StackDump], version: str = "") -> str:
+def is_launcher(dump: StackDump) -> bool:
+    """Whether this process starts the ranks and answers HTTP."""
+    return bool(dump.role) and Role(dump.role) in _LAUNCHERS
+
+
+def phase_of_all(dumps: Iterable[StackDump], version: str, rules: StackRules) -> str:
     """The server's phase: the first, in the usual order, of its ranks'; without ranks the launcher's."""
     ranks: list[str] = []
     launcher: list[str] = []
     for dump in dumps:
-        phase = phase_of(dump, version)
+        phase = phase_of(dump, version, rules)
         if phase:
-            (launcher if dump.role in ("launcher", "tokenizer") else ranks).append(phase)
+            (launcher if is_launcher(dump) else ranks).append(phase)
     if ranks:
-        first = min(ranks, key=ORDER.index)
+        first = min(ranks, key=rules.order.index)
         if first == "scheduler_ready" and launcher:  # every rank is in its loop: the launcher knows more
-            return max((first, *launcher), key=ORDER.index)
+            return max((first, *launcher), key=rules.order.index)
         return first
-    return min(launcher, key=ORDER.index, default="")
+    return min(launcher, key=rules.order.index, default="")
 
 
-def phase_frame(frames: Sequence[Frame]) -> int | None:
+def phase_frame(frames: Sequence[Frame], rules: StackRules) -> int | None:
     """Index of the frame that decides a rank's phase, for any version; None when none does."""
-    _, index = _rules_of(False, None)
-    found = index.first(frames)
+    found = _compiled(rules, False, None).index.first(frames) if rules.folder else None
     return found[0] if found else None
 
 
-def phase_of_frames(frames: Sequence[Frame], version: str = "") -> str:
-    """The phase that a rank's main thread proves, or ""."""
-    return _phase_of_frames(frames, *_rules_of(False, _version(version)))
+def phase_of_frames(frames: Sequence[Frame], rules: StackRules) -> str:
+    """The phase that a rank's main thread proves in the newest version, or ""."""
+    return _phase_of_frames(frames, _compiled(rules, False, (_NEWEST,))) if rules.folder else ""
 
 
-def _phase_of_frames(frames: Sequence[Frame], rules: Sequence[_Rule], index: PatternIndex) -> str:
-    found = index.first(frames)
+def _phase_of_frames(frames: Sequence[Frame], compiled: _Compiled) -> str:
+    found = compiled.index.first(frames)
     if found is None:
         return ""
-    depth, rule = found[0], rules[found[1]]
-    is_draft = rule.draft and _DRAFT.find(frames[depth:]) is not None
-    return f"draft_{rule.phase}" if is_draft else rule.phase
+    depth, row = found[0], compiled.rows[found[1]]
+    may_be_draft = row.draft and row.phase not in ("spawn", "launch") and compiled.draft is not None
+    is_draft = may_be_draft and compiled.draft is not None and compiled.draft.find(frames[depth:]) is not None
+    return f"draft_{row.phase}" if is_draft else row.phase
 
 
 @lru_cache(maxsize=64)
-def _rules_of(launcher: bool, version: tuple[int, ...] | None) -> tuple[tuple[_Rule, ...], PatternIndex]:
-    """The rules of one kind of process; of one version, or of all."""
-    rules = tuple(
-        rule
-        for rule in _rules()
-        if rule.launcher == launcher and (version is None or rule.since <= version <= rule.until)
+def _compiled(rules: StackRules, launcher: bool, version: tuple[int, ...] | None) -> _Compiled:
+    """The rows of one kind of process; of one version, or of all."""
+    rows = tuple(
+        row
+        for row in _rows(rules.folder)
+        if row.launcher == launcher and (version is None or _version(row.since) <= version <= _last(row.until))
     )
-    return rules, PatternIndex([rule.pattern for rule in rules])
+    patterns = tuple(stack_pattern(" | ".join(row.frames)) for row in rows)
+    draft, serving = (stack_pattern(text) if text else None for text in (rules.draft, rules.serving))
+    return _Compiled(rows, patterns, PatternIndex(patterns), draft, serving)
+
+
+@lru_cache(maxsize=8)
+def _rows(folder: str) -> tuple[PhaseRow, ...]:
+    return parse_rows(text_of(folder, FILE), "phase", PhaseRow, f"{folder}/{FILE}")
 
 
 def _version(text: str) -> tuple[int, ...]:
     """ "0.5.6.post2" -> (0, 5, 6, 2); unknown counts as the newest."""
     numbers = tuple(int(part) for part in re.findall(r"\d+", text.split("+")[0])[:5])
-    return numbers or (9999,)
+    return numbers or (_NEWEST,)
 
 
-@lru_cache(maxsize=1)
-def _rules() -> tuple[_Rule, ...]:
-    rules = []
-    for entry in own_tables("phases.toml", "phase"):
-        until = words(entry, "until")
-        rules.append(
-            _Rule(
-                phase=words(entry, "phase"),
-                pattern=stack_pattern(" | ".join(word_list(entry, "frames"))),
-                since=_version(words(entry, "since", "0")),
-                until=(*_version(until), 9999) if until else (9999, 9999),
-                draft=entry.get("draft", True) is True and words(entry, "phase") not in ("spawn", "launch"),
-                launcher=words(entry, "role") == "launcher",
-                threads=entry.get("threads", False) is True,
-            )
-        )
-    return tuple(rules)
+def _last(until: str) -> tuple[int, ...]:
+    """The end of a range of versions that is still in it: all post releases are."""
+    return (*_version(until), _NEWEST) if until else (_NEWEST, _NEWEST)

@@ -6,12 +6,13 @@ state in /proc and the rights decide first, its text last. Everything here is pu
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from sgmon.model import Missing
 from sgmon.text import clean
 
 SIGNAL = "stack"
+_VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 STILL_SEEN = "wchan, CPU, memory, sockets, the log"
 STILL_SEEN_OTHER = "state, CPU, memory, the log (not: wchan, blocked call, descriptors)"
@@ -20,7 +21,7 @@ STILL_SEEN_OWN = "wchan, bytes read, descriptors, sockets, the log (not: the blo
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason. ``key`` is for tests and tables; ``retry``: the same command may work a moment later."""
+    """One reason. key: names it for tests and for the probe (a "torn" stack is read once more)."""
 
     key: str
     why: str
@@ -28,7 +29,6 @@ class Refusal:
     docker: str = ""
     kubernetes: str = ""
     still_seen: str = STILL_SEEN
-    retry: bool = False
 
     def remedy(self) -> str:
         """The remedies on one line, those that differ by place named by place."""
@@ -48,41 +48,6 @@ class Refusal:
         return "; ".join(parts)
 
 
-def explain(
-    stderr: str = "",
-    state: str = "",
-    uid_same: bool | None = None,
-    ptrace_scope: int | None = None,
-    has_cap: bool | None = None,
-    *,
-    frozen: bool = False,
-    tracer_pid: int | None = None,
-    threads: int | None = None,
-    timed_out: bool = False,
-    other_pid_namespace: bool = False,
-    found: bool = True,
-    python: str = "",
-    nonblocking: bool = True,
-) -> Missing:
-    """``refusal`` as the model's ``Missing`` of the signal "stack"."""
-    reason = refusal(
-        stderr,
-        state,
-        uid_same,
-        ptrace_scope,
-        has_cap,
-        frozen=frozen,
-        tracer_pid=tracer_pid,
-        threads=threads,
-        timed_out=timed_out,
-        other_pid_namespace=other_pid_namespace,
-        found=found,
-        python=python,
-        nonblocking=nonblocking,
-    )
-    return Missing(SIGNAL, reason.why, reason.remedy())
-
-
 def refusal(
     stderr: str = "",
     state: str = "",
@@ -94,19 +59,14 @@ def refusal(
     tracer_pid: int | None = None,
     threads: int | None = None,
     timed_out: bool = False,
-    other_pid_namespace: bool = False,
-    found: bool = True,
-    python: str = "",
     nonblocking: bool = True,
 ) -> Refusal:
     """Why there is no stack.
 
     state: letter of /proc/PID/stat after the attempt, "" when the process is gone. uid_same: the
     watcher has the target's uid. has_cap: the watcher holds CAP_SYS_PTRACE over the target.
-    found: py-spy itself could be started. Unknown stays None, and no reason is invented from it.
+    Unknown stays None, and no reason is invented from it.
     """
-    if not found:
-        return NO_PYSPY
     text = stderr.lower()
     if state in ("Z", "X") and (threads is None or threads <= 1):
         return ZOMBIE
@@ -114,8 +74,6 @@ def refusal(
         return MAIN_EXITED
     if not state and _says(text, "no such process", "os error 3", "os error 2", "process exited"):
         return GONE
-    if other_pid_namespace and _says(text, "no such", "os error 2", "os error 3", "invalid pid"):
-        return OTHER_NAMESPACE
     if tracer_pid and not nonblocking:
         return _traced(tracer_pid)
     denied = _denied(text, uid_same, ptrace_scope, has_cap)
@@ -128,7 +86,7 @@ def refusal(
     if timed_out:
         return UNINTERRUPTIBLE if state == "D" else TIMED_OUT
     if _says(text, "unsupported version of python", "implausible version"):
-        return _newer_python(python)
+        return _newer_python(stderr)
     if _says(text, "python interpreter in the .data", "find python version", "find version string"):
         return NOT_PYTHON_YET
     if _says(text, "bad address", "os error 14", "utf8", "utf-8", "failed to copy", "interpreter at"):
@@ -171,8 +129,9 @@ def _traced(pid: int) -> Refusal:
     )
 
 
-def _newer_python(version: str) -> Refusal:
-    name = f"Python {clean(version, 20)}" if version else "the server's Python"
+def _newer_python(stderr: str) -> Refusal:
+    version = _VERSION.search(stderr)
+    name = f"Python {clean(version[0], 20)}" if version else "the server's Python"
     return Refusal(
         "newer-python",
         f"this py-spy does not know {name}",
@@ -210,7 +169,6 @@ STOPPED = Refusal(
     "stopped",
     "the process is stopped (SIGSTOP), and a blocking dump cannot suspend it a second time",
     host="dump with --nonblocking: that works on a stopped process",
-    retry=True,
 )
 FROZEN = Refusal(
     "frozen",
@@ -225,20 +183,11 @@ UNINTERRUPTIBLE = Refusal(
     "that the kernel waits for storage or a driver",
     host="see what it waits in: sudo cat /proc/PID/stack",
     still_seen="wchan, blocked call, descriptors; the kernel stack as root",
-    retry=True,
 )
 TIMED_OUT = Refusal(
     "timed-out",
     "the dump did not return in time (the machine is short of CPU, or the process has very many threads)",
     host="try again",
-    retry=True,
-)
-OTHER_NAMESPACE = Refusal(
-    "pid-namespace",
-    "the pid is of another pid namespace: here it names no process, or another one",
-    host="use the pid of this namespace: the first number in NSpid of /proc/PID/status",
-    docker="run sgmon inside the container (docker exec), or on the host with the host's pid",
-    kubernetes="kubectl exec into the same container, or shareProcessNamespace: true",
 )
 OTHER_USER = Refusal(
     "other-user",
@@ -292,17 +241,14 @@ NOT_PYTHON_YET = Refusal(
     "not-python",
     "no Python interpreter found in it: too early (it has only just been started), or not a Python process",
     host="try again in a second",
-    retry=True,
 )
 TORN = Refusal(
     "torn",
     "the stack changed while it was read without pausing the process (it runs)",
     host="try again; a blocking dump pauses it for about 10 ms and reads true",
-    retry=True,
 )
 NATIVE_FAILED = Refusal(
     "native-failed",
     "the C and C++ frames could not be unwound",
     host="dump without --native",
-    retry=True,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sgmon.analyse.stacks.compare import Comparison
 from sgmon.analyse.stacks.merge import is_boilerplate
 from sgmon.analyse.stacks.tree import TreeNode
 from sgmon.model import Frame, StackClass, StackDump
@@ -24,11 +23,11 @@ _LIBRARIES = (
 
 def heading(classes: Sequence[StackClass]) -> str:
     """All classes on one line: "[TP0-2,4-7] | missing TP3"."""
-    odd = [rank for found in classes if found.odd for rank in found.ranks]
-    parts = [f"[{rank_list(found.ranks)}]" for found in classes if not found.odd and found.frames]
-    if odd:
-        parts.append(f"missing {rank_list(tuple(odd))}")
-    unseen = tuple(rank for found in classes if not found.frames and not found.odd for rank in found.ranks)
+    outliers = [rank for found in classes if found.outlier for rank in found.ranks]
+    parts = [f"[{rank_list(found.ranks)}]" for found in classes if not found.outlier and found.frames]
+    if outliers:
+        parts.append(f"missing {rank_list(tuple(outliers))}")
+    unseen = tuple(rank for found in classes if not found.frames and not found.outlier for rank in found.ranks)
     if unseen:
         parts.append(f"no stack of {rank_list(unseen)}")
     return " | ".join(parts)
@@ -37,25 +36,25 @@ def heading(classes: Sequence[StackClass]) -> str:
 def class_lines(classes: Sequence[StackClass], *, full: bool = False) -> Iterator[str]:
     """Every class with its stack, innermost on top; the majority shows only its innermost frames."""
     yield heading(classes)
-    some_odd = any(found.odd for found in classes)
+    some_outlier = any(found.outlier for found in classes)
     for found in classes:
         yield ""
         yield class_head(found)
         if not found.frames:
             continue
         shown = list(frame_lines(found.frames, full=full))
-        if not full and some_odd and not found.odd and len(shown) > MAJORITY_FRAMES + 1:
+        if not full and some_outlier and not found.outlier and len(shown) > MAJORITY_FRAMES + 1:
             shown = [*shown[:MAJORITY_FRAMES], f"  … {plural(len(shown) - MAJORITY_FRAMES, 'more line')} (--full)"]
         yield from shown
 
 
 def class_head(found: StackClass) -> str:
-    """ "TP3 · 1 rank · frozen · waits in ..." """
+    """ "TP3 · 1 rank · OUTLIER · waits in ...; unchanged in 3 samples" """
     parts = [rank_list(found.ranks), plural(len(found.ranks), "rank")]
-    if found.odd:
-        parts.append("NOT WITH THE OTHERS")
-    if found.frames and "one sample" not in found.note:
-        parts.append("moving" if found.moving else "frozen")
+    if found.outlier:
+        parts.append("OUTLIER")
+    if found.moving:
+        parts.append("moving")
     if found.note:
         parts.append(found.note)
     return " · ".join(parts)
@@ -79,12 +78,12 @@ def frame_lines(frames: Sequence[Frame], *, full: bool = False) -> Iterator[str]
 
 
 def is_own(frame: Frame) -> bool:
-    """Whether a frame is SGLang's own, or of no library that is known (the text form cuts off package names)."""
+    """Whether a frame is the server's own, or of no library that is known (the text form cuts off package names)."""
     return not frame.native and bool(frame.file) and not frame.file.startswith(_LIBRARIES)
 
 
 def frame_text(frame: Frame) -> str:
-    """ "load_model (sglang/srt/model_executor/model_runner.py:989)" """
+    """ "load_model (server/model_runner.py:989)" """
     line = f":{frame.line}" if frame.line is not None else ""
     return f"{frame.function} ({frame.file}{line})" if frame.file else frame.function
 
@@ -116,19 +115,6 @@ def dump_lines(dump: StackDump, *, full: bool = False) -> Iterator[str]:
     others = [thread.name or f"thread {thread.tid}" for thread in dump.threads[1:]]
     if others:
         yield f"  + {plural(len(others), 'other thread')}: {', '.join(others[:6])}{' …' if len(others) > 6 else ''}"
-
-
-def comparison_lines(found: Comparison) -> Iterator[str]:
-    """A comparison: "-" what was, "+" what is, the first common frame below."""
-    yield found.words
-    yield from (f"- {frame_text(frame)}" for frame in reversed(found.before))
-    yield from (f"+ {frame_text(frame)}" for frame in reversed(found.after))
-    if found.common:
-        yield f"  {frame_text(found.common[-1])}"
-        if len(found.common) > 1:
-            yield f"  … {plural(len(found.common) - 1, 'outer frame')} in common"
-    if found.threads:
-        yield f"  other threads that changed: {', '.join(found.threads[:8])}"
 
 
 def _folded(run: Sequence[Frame]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sgmon.analyse.stacks.merge import merge, of_ranks
@@ -12,12 +12,16 @@ from sgmon.analyse.stacks.render import class_lines, frame_lines, tree_lines
 from sgmon.analyse.stacks.tree import tree
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import CauseHit, Missing, RasReading, StackClass, StackDump
+from sgmon.servers.family import StackRules
 from sgmon.units import plural
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Classes, phase, causes of one request. sgmon_stacks: version of this form in JSON."""
+    """Classes, phase, causes of one request. sgmon_stacks: version of this form in JSON.
+
+    waits: (pid, words) of every process that is known to wait, from its newest dump.
+    """
 
     sgmon_stacks: int
     pid: int
@@ -28,33 +32,42 @@ class Summary:
     dumps: tuple[StackDump, ...]
     ras: RasReading | None = None
     missing: tuple[Missing, ...] = ()
+    waits: tuple[tuple[int, str], ...] = ()
 
 
 def summarize(
     pid: int,
     version: str,
     dumps: Sequence[StackDump],
+    rules: StackRules,
     causes: Sequence[CauseHit] = (),
     ras: RasReading | None = None,
 ) -> Summary:
     """The summary of these dumps. Refusals are kept once for each reason."""
     missing = {found.why: found for dump in dumps for found in dump.missing}
+    newest = {dump.pid: dump for dump in dumps if dump.threads}
     return Summary(
         sgmon_stacks=1,
         pid=pid,
         version=version,
-        phase=phase_of_all(dumps, version),
-        classes=merge(dumps),
+        phase=phase_of_all(dumps, version, rules),
+        classes=merge(dumps, rules),
         causes=tuple(causes),
         dumps=tuple(dumps),
         ras=ras,
         missing=tuple(missing.values()),
+        waits=tuple(
+            (dump.pid, wait.words) for dump in newest.values() if (wait := waits_in(dump, rules)) is not None
+        ),
     )
 
 
-def summary_lines(found: Summary, *, full: bool = False) -> Iterator[str]:
-    """The summary for a terminal or a report: what was run, the classes, the launcher, why, what to do."""
-    name = f"SGLang {found.version}" if found.version else "SGLang (version not known)"
+def summary_lines(found: Summary, label: str, *, full: bool = False) -> Iterator[str]:
+    """The summary for a terminal or a report: what was run, the classes, the launcher, why, what to do.
+
+    label: what the server's family is called.
+    """
+    name = f"{label} {found.version}" if found.version else f"{label} (version not known)"
     phase = f"phase by its stacks: {found.phase}" if found.phase else "its stacks prove no phase"
     yield f"{name}, pid {found.pid}; {phase}"
     yield from _commands(found.dumps)
@@ -63,7 +76,7 @@ def summary_lines(found: Summary, *, full: bool = False) -> Iterator[str]:
     ranks = of_ranks(found.dumps)
     if full and len({dump.rank for dump in ranks}) > 1:
         yield from ("", "tree (outermost first)", *tree_lines(tree(found.dumps)))
-    yield from _others([dump for dump in found.dumps if dump not in ranks], full)
+    yield from _others([dump for dump in found.dumps if dump not in ranks], dict(found.waits), full)
     yield from _causes(found.causes)
     if found.ras is not None:
         yield from ("", "NCCL", *(f"  {line}" for line in ras_words(found.ras)))
@@ -88,15 +101,15 @@ def _commands(dumps: Sequence[StackDump]) -> Iterator[str]:
     )
 
 
-def _others(dumps: Sequence[StackDump], full: bool) -> Iterator[str]:
+def _others(dumps: Sequence[StackDump], waits: Mapping[int, str], full: bool) -> Iterator[str]:
     """Launcher and its like: one line each, what they wait in; their frames only in full."""
     newest = {dump.pid: dump for dump in dumps if dump.threads}
     if newest:
         yield ""
     for dump in newest.values():
-        wait, frames = waits_in(dump), dump.threads[0].frames
-        place = f"stands in {frames[0].function}" if frames else "shows no frames"
-        yield f"{dump.role} (pid {dump.pid}) {f'waits in {wait.words}' if wait else place}"
+        frames, wait = dump.threads[0].frames, waits.get(dump.pid)
+        place = f"is in {frames[0].function}" if frames else "shows no frames"
+        yield f"{dump.role} (pid {dump.pid}) {f'waits in {wait}' if wait else place}"
         if full:
             yield from frame_lines(frames, full=True)
 

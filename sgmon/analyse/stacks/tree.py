@@ -39,7 +39,7 @@ class _Node:
 def tree(dumps: Sequence[StackDump]) -> TreeNode:
     """All samples of all ranks in one tree. The root has no frames of its own unless all share them.
 
-    Branches with fewer ranks come first: the odd one is what the reader looks for.
+    Branches with fewer ranks come first: the outlier is what the reader looks for.
     """
     root = _Node()
     for dump in of_ranks(dumps):

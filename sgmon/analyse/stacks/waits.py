@@ -1,4 +1,4 @@
-"""What a stack waits in: a barrier, a collective, a lock, a compiler, the operator ... (waits.toml)."""
+"""What a stack waits in: a barrier, a collective, a lock, a compiler, the operator (waits.toml)."""
 
 from __future__ import annotations
 
@@ -6,55 +6,95 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sgmon.analyse.stacks.pattern import PatternIndex, stack_pattern
-from sgmon.analyse.stacks.tables import own_tables, word_list, words
-from sgmon.model import Frame, StackDump
+import msgspec
 
-FOR_RANKS = "other ranks"
-FOR_GPU = "the GPU"
+from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.stacks.pattern import PatternIndex, stack_pattern
+from sgmon.model import Frame, RankStack, StackDump, WaitKind
+from sgmon.model.rank import PEER_WAITS
+from sgmon.servers.family import StackRules
+from sgmon.tables import parse_rows, text_of
+
+FILE = "waits.toml"
+
+
+class WaitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of ``waits.toml``; the file says what the fields mean."""
+
+    name: str
+    words: str
+    kind: WaitKind
+    frames: tuple[str, ...]
+    setup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """What a main thread waits in. depth: index of ``frame`` in the thread's frames (0 is innermost)."""
+class StackWait:
+    """What a main thread waits in. frame: the wait's own; depth: its index in the thread's frames (0 is innermost).
 
-    kind: str
+    setup: the groups of ranks are being made, so the missing one may be on another node.
+    """
+
+    name: str
+    kind: WaitKind
     words: str
-    waits_for: str  # other ranks | the GPU | a lock | a child process | the network | the operator | requests
     frame: Frame
     depth: int
+    setup: bool = False
 
     @property
     def for_ranks(self) -> bool:
-        """Whether other ranks end this wait. A wait for the GPU may be one too: collectives run there."""
-        return self.waits_for == FOR_RANKS and self.kind != "launcher_poll"
+        """Whether other ranks end this wait. A wait for the GPU may be one: collectives run there."""
+        return self.kind in PEER_WAITS
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    kind: str
-    words: str
-    waits_for: str
+_waits: Memo[StackWait | None] = Memo(1024)
+_read: Memo[RankStack | None] = Memo(512)
 
 
-def waits_in(dump: StackDump) -> Wait | None:
+def read_stacks(dumps: Sequence[StackDump], rules: StackRules) -> RankStack | None:
+    """What the newest usable dump of one process shows; moving when its samples differ. None without a usable one."""
+    return _read.get(dumps, rules, lambda: _read_stacks(dumps, rules))
+
+
+def _read_stacks(dumps: Sequence[StackDump], rules: StackRules) -> RankStack | None:
+    usable = [dump for dump in dumps if dump.threads and not dump.error]
+    if not usable:
+        return None
+    samples = {tuple((frame.function, frame.line) for frame in dump.threads[0].frames) for dump in usable}
+    moving = len(samples) > 1
+    frames = usable[-1].threads[0].frames
+    wait = waits_in(usable[-1], rules)
+    if wait is None:
+        return RankStack(frame=frames[0].function if frames else "", works=True, moving=moving)
+    where = f"{wait.frame.function} ({wait.frame.file})" if wait.frame.file else wait.frame.function
+    return RankStack(wait.kind, where, wait.words, moving=moving)
+
+
+def waits_in(dump: StackDump, rules: StackRules) -> StackWait | None:
     """What the main thread of ``dump`` waits in, or None: it works, or nothing is known."""
-    return wait_of(dump.threads[0].frames) if dump.threads else None
+    if not dump.threads:
+        return None
+    return _waits.get((dump,), rules, lambda: wait_of(dump.threads[0].frames, rules))
 
 
-def wait_of(frames: Sequence[Frame]) -> Wait | None:
-    """The wait whose own frame is the innermost; of two at the same frame the more special one."""
-    rules, index = _rules()
+def wait_of(frames: Sequence[Frame], rules: StackRules) -> StackWait | None:
+    """The wait whose own frame is the innermost; of two at the same frame the one that stands first in the tables."""
+    rows, index = _compiled(rules.folder)
     found = index.first(frames)
     if found is None:
         return None
-    depth, rule = found[0], rules[found[1]]
-    return Wait(rule.kind, rule.words, rule.waits_for, frames[depth], depth)
+    depth, row = found[0], rows[found[1]]
+    return StackWait(row.name, row.kind, row.words, frames[depth], depth, row.setup)
 
 
-@lru_cache(maxsize=1)
-def _rules() -> tuple[tuple[_Rule, ...], PatternIndex]:
-    entries = own_tables("waits.toml", "wait")
-    rules = tuple(_Rule(words(entry, "kind"), words(entry, "words"), words(entry, "for")) for entry in entries)
-    patterns = [stack_pattern(" | ".join(word_list(entry, "frames"))) for entry in entries]
-    return rules, PatternIndex(patterns)
+@lru_cache(maxsize=8)
+def _compiled(folder: str) -> tuple[tuple[WaitRow, ...], PatternIndex]:
+    """The rows of a family, then the general ones."""
+    rows = tuple(
+        row
+        for package in (folder, "sgmon.analyse.stacks")
+        if package
+        for row in parse_rows(text_of(package, FILE), "wait", WaitRow, f"{package}/{FILE}")
+    )
+    return rows, PatternIndex([stack_pattern(" | ".join(row.frames)) for row in rows])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sgmon.analyse.stacks import refusals
+from sgmon.analyse.stacks.rules import rules_of
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.pyspy_dump import RunningDump, failed, find_pyspy, same_process
 from sgmon.model import Process, StackDump, StacksReading
@@ -153,7 +154,8 @@ class StackProbe:
             reason = refusals.GONE
         else:
             try:
-                job.running.append(RunningDump(pyspy, process, job.native, job.sample, self._root, self._now))
+                tree = rules_of(self._watched.server).source_tree
+                job.running.append(RunningDump(pyspy, process, job.native, job.sample, self._root, self._now, tree))
                 return
             except OSError:
                 reason = _NOT_STARTED

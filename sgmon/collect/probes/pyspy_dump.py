@@ -32,11 +32,19 @@ class RunningDump:
     """A py-spy that has been started. Feed it its pipes' data; it is finished when both are at their end."""
 
     def __init__(
-        self, pyspy: str, process: Process, native: bool, sample: int, root: str, now: Callable[[], float]
+        self,
+        pyspy: str,
+        process: Process,
+        native: bool,
+        sample: int,
+        root: str,
+        now: Callable[[], float],
+        source_tree: str = "",
     ) -> None:
         self.process = process
         self.sample = sample
         self._root = root
+        self._source_tree = source_tree
         self._now = now
         self._wanted_native = native
         self._state_before = _state(root, process.pid)
@@ -102,7 +110,8 @@ class RunningDump:
         code = self._process.returncode
         if not timed_out and code == 0:
             try:
-                threads = parse.parse_pyspy(self._output[self._stdout].decode("utf-8", "replace"))
+                text = self._output[self._stdout].decode("utf-8", "replace")
+                threads = parse.parse_pyspy(text, self._source_tree)
                 return replace(dump, threads=threads, missing=missing)
             except parse.ParseError as err:
                 return replace(dump, error=str(err), missing=missing)

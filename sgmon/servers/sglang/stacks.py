@@ -25,6 +25,7 @@ STACKS = StackRules(
         "serving",
     ),
     packages=("sglang/", "sgl_kernel/"),
+    source_tree=r"sglang/(?:srt|cli|kernels|jit_kernel|multimodal_gen|lang)/|sglang/\w+\.py$",
     draft=(
         "EAGLEWorker.__init__ | *Draft*.__init__ | EagleDraft* | EAGLEWorker.init_cuda_graphs"
         " | maybe_init_draft_worker | init_draft_*"
