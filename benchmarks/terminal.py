@@ -29,7 +29,9 @@ class Run:
 Wanted = Callable[[bytearray], bool]
 
 
-def run(argv: Sequence[str], wanted: Wanted, *, idle_s: float = 0.0, keys: bytes = b"q", columns=120, rows=40) -> Run:
+def run(
+    argv: Sequence[str], wanted: Wanted, *, idle_s: float = 0.0, keys: bytes = b"qq", columns=120, rows=40
+) -> Run:
     """Start ``argv``, wait until the output is ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s)."""
     start = time.monotonic()
     pid, master = _spawn(argv, columns, rows)
@@ -123,9 +125,9 @@ class Session:
         _read_until(self._master, self._seen, time.monotonic() + seconds, None)
 
     def quit(self) -> float:
-        """Press q and say how long the end took (10 s: it was killed)."""
+        """Press q twice and say how long the end took (10 s: it was killed)."""
         asked = time.monotonic()
-        self.press(b"q")
+        self.press(b"qq")
         _wait(self.pid, self._master, self._seen, asked + 10)
         self._ended = True
         return time.monotonic() - asked

@@ -45,6 +45,7 @@ class SgmonApp(App[int]):
         Binding("ctrl+s", "report", "report for a bug report: look at it, then write it", id="app.report"),
         Binding("ctrl+r", "save_flight", "save the last minutes as a recording", id="app.flight"),
         Binding("ctrl+q", "quit", "quit at once", id="app.quit"),
+        Binding("ctrl+l", "repaint", "paint the whole screen again", id="app.repaint"),
         Binding("ctrl+z", "suspend_process", "suspend (recording stops too)", show=False, id="app.suspend"),
     ]
 
@@ -75,6 +76,7 @@ class SgmonApp(App[int]):
 
     def on_mount(self) -> None:
         self._running_loop = asyncio.get_running_loop()
+        self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         self.session.engine.subscribe(self._snapshot_from_engine)
         if self.session.received is not None:
             # The engine runs already: what it published since __init__ looked at it had no subscriber.
@@ -128,6 +130,14 @@ class SgmonApp(App[int]):
         self._arm(0)
         self.exit(0)
 
+    def action_help_quit(self) -> None:
+        """ctrl+c, which many press to leave."""
+        self.notify("ctrl+c does not quit: q leaves a page, q twice quits, ctrl+q quits at once", markup=False)
+
+    def action_repaint(self) -> None:
+        """Send the whole screen: after ctrl+z and fg, or when something else wrote over it."""
+        self.refresh()
+
     def _arm(self, return_code: int) -> None:
         if self.watchdog is not None:
             self.watchdog.arm(return_code)
@@ -175,7 +185,7 @@ class SgmonApp(App[int]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Help", "All keys", self.action_help)
         yield SystemCommand("Report", "One file for a bug report, secrets masked", self.action_report)
-        yield SystemCommand("Save the flight", "The last minutes as a recording", self.action_save_flight)
+        yield SystemCommand("Save a recording", "The last minutes of this watch", self.action_save_flight)
         yield SystemCommand("Quit", "Leave; the verdict stays in the scrollback", self.action_quit)
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
         commands = getattr(screen, "palette_commands", None)

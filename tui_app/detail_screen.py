@@ -15,7 +15,7 @@ from widgets.line import Line
 
 
 class DetailScreen(LinesScreen):
-    """State, signs of life, memory, output, sockets, descriptors, and what could not be seen."""
+    """State, activity, memory, output, sockets, descriptors, and what could not be seen."""
 
     STEM = "process"
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (("d", "stack"), ("c", "copy"), ("s", "save"))

@@ -12,7 +12,10 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     verdict = snapshot.verdict
     server = snapshot.server
     who = f" (pid {server.pid}, port {server.args.port})" if server is not None else ""
-    first = f"sgmon: {verdict.state} for {age(snapshot.t - verdict.since_t)}: {clean(verdict.headline, 300)}{who}"
+    silent = ", silent" if verdict.state in ("suspect", "stalled") else ""
+    first = (
+        f"sgmon: {verdict.state}{silent} for {age(snapshot.t - verdict.since_t)}: {clean(verdict.headline, 300)}{who}"
+    )
     command = next((step for step in verdict.next if step.command), None)
     if command is not None:
         return [first, f"next: {clean(command.text, 200)}: {clean(command.command, 400)}"]

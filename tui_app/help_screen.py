@@ -34,11 +34,11 @@ _KEY_NAMES = {
 }
 _STATE_WORDS = {
     "waiting": "no server seen yet",
-    "progressing": "a sign of life within the usual quiet time",
-    "slow": "moves, but past the usual time of this phase",
+    "progressing": "activity within the usual quiet time",
+    "slow": "makes progress, but past the usual time of this phase",
     "waiting-by-design": "a gate, a peer that is not started, another process's build lock",
-    "suspect": "no sign of life for longer than usual; evidence is being taken",
-    "stalled": "nothing moves, and the pattern is that of a hang",
+    "suspect": "no activity for longer than usual; evidence is being taken",
+    "stalled": "no progress, and the pattern is that of a hang",
     "stopped": "a worker is stopped by a signal or a debugger",
     "crashed": "a worker is gone, or the log names a fatal error",
     "ready": "the ready line, and /health answers 200",
@@ -74,7 +74,7 @@ class HelpScreen(LinesScreen):
             (),
             ((" marks", "title"),),
             (("   ✓ done  ▶ now  · not yet    ! differs from the other ranks    ~ inferred, not read", ""),),
-            (("   ? could not be measured    n/p not permitted (enter on the worker says what would help)", ""),),
+            (("   ? could not be measured    not permitted: enter on the worker says what would help", ""),),
             (),
         ]
         title, _, rest = HELD_BACK.partition("\n")
@@ -92,16 +92,17 @@ def binding_lines(bindings: Iterable[BindingType], width: int) -> list[Line]:
         if isinstance(binding, Binding) and binding.description:
             keys = " ".join(_KEY_NAMES.get(key, key) for key in binding.key.split(","))
             items.append((keys, binding.description))
+    first = 5 + max((len(keys) for keys, _ in items), default=12)
     if width < 110:
-        return [(cell(f"   {keys}", 17, "key"), (words, "")) for keys, words in items]
+        return [(cell(f"   {keys}", first, "key"), (words, "")) for keys, words in items]
     half = (len(items) + 1) // 2
     column = (width - 2) // 2
     rows: list[Line] = []
     for index in range(half):
         keys, words = items[index]
-        row: Line = (cell(f"   {keys}", 17, "key"), cell(words, column - 17))
+        row: Line = (cell(f"   {keys}", first, "key"), cell(words, column - first))
         if index + half < len(items):
             keys, words = items[index + half]
-            row = (*row, cell(f"   {keys}", 17, "key"), (words, ""))
+            row = (*row, cell(f"   {keys}", first, "key"), (words, ""))
         rows.append(row)
     return rows

@@ -18,6 +18,7 @@ from widgets.line import Line, join_ends
 from widgets.lines_view import LinesView
 from widgets.painted import Painted
 from widgets.states import state_style
+from widgets.verdictbar import since_words
 
 
 class LinesScreen(Screen[None]):
@@ -79,7 +80,11 @@ class LinesScreen(Screen[None]):
             (f" {look.glyph} {look.word} ", look.text_style),
             (clean(snapshot.verdict.headline, 300), "dim"),
         )
-        return join_ends(left, ((f" for {age(snapshot.t - snapshot.verdict.since_t)} ", "dim"),), width)
+        return join_ends(
+            left,
+            ((f" {since_words(snapshot.verdict.state)} {age(snapshot.t - snapshot.verdict.since_t)} ", "dim"),),
+            width,
+        )
 
     def action_back(self) -> None:
         self.dismiss()

@@ -1,4 +1,4 @@
-"""What stands for the engine until it is made, which needs its modules: the first frame does not wait for them."""
+"""Placeholder until the engine exists: its modules take longer to import than the first frame may wait."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _KEEPING = ("recording", "flight", "history")
 
 def notices(old: Snapshot, new: Snapshot) -> list[tuple[str, str]]:
     """(words, severity) of what is new."""
-    said = [(f"flight saved: {path}", "information") for path in new.saved if path not in old.saved]
+    said = [(f"recording saved: {path}", "information") for path in new.saved if path not in old.saved]
     before = {status.name: status.error for status in old.probes}
     for status in new.probes:
         if status.name in _KEEPING and status.error != before.get(status.name, ""):

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from sgmon.units import age
 from tui_app.no_engine import OPENING
 from tui_app.session import Session, session_of
+from widgets import log_keys
 from widgets.hints import KeyHints
 from widgets.panel import Panel
 from widgets.tabs import PanelTabs
@@ -39,6 +40,12 @@ _REPLAY = (
 _NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
 #: what needs no panel; the other actions of the overview wait for a server
 _ANY_TIME = frozenset({"why", "servers", "copy_view", "back", "freeze"})
+#: the log's own keys work from every panel: they focus the log, then act
+LOG_KEYS = tuple(
+    Binding(binding.key, f"log({binding.action!r})", binding.description, show=False, id=f"overview.{binding.id}")
+    for binding in log_keys.BINDINGS
+    if binding.id in log_keys.FROM_ANY_PANEL
+)
 _FEW = 5  # processes up to which the workers give rows to the log
 
 
@@ -75,8 +82,9 @@ class Overview(Screen[None]):
         Binding("s", "servers", "pick another server", id="overview.servers"),
         Binding("c", "copy", "copy the verdict, or the selected worker", id="overview.copy"),
         Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
-        Binding("q", "back(True)", "back, then quit", id="overview.quit"),
+        Binding("q", "back(True)", "back; twice on the overview: quit", id="overview.quit"),
         Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
+        *LOG_KEYS,
     ]
 
     def __init__(self) -> None:
@@ -90,6 +98,7 @@ class Overview(Screen[None]):
         self.active = "1"
         self.zoomed = False
         self.frozen: Snapshot | None = None
+        self._quit_is_asked = False
 
     @property
     def session(self) -> Session:
@@ -155,9 +164,14 @@ class Overview(Screen[None]):
         return self.frozen or self.session.latest
 
     def _show_hints(self, snapshot: Snapshot) -> None:
-        if snapshot.server is None:
+        if self._quit_is_asked:
+            self.hints.set_hints((), (("q", "again quits; the watch ends"), ("esc", "stay")))
+        elif snapshot.server is None:
             self.hints.set_hints((), _BEFORE)
-            return
+        else:
+            self._show_panel_hints(snapshot)
+
+    def _show_panel_hints(self, snapshot: Snapshot) -> None:
         own = list(self.panels[self.active].HINTS)
         if len(snapshot.candidates) > 1:
             own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
@@ -220,8 +234,21 @@ class Overview(Screen[None]):
             self.action_zoom()
         elif self.frozen is not None:
             self.action_freeze()
-        elif may_quit:
+        elif may_quit and self._quit_is_asked:
             self.app.run_worker(self.app.action_quit())
+        elif may_quit:
+            self._quit_is_asked = True
+            self._show_hints(self.shown)
+
+    def on_key(self, event: events.Key) -> None:
+        """Any other key takes a first ``q`` back."""
+        if self._quit_is_asked and event.key != "q":
+            self._quit_is_asked = False
+            self._show_hints(self.shown)
+
+    async def action_log(self, action: str) -> None:
+        self._activate("4")
+        await self.panels["4"].run_action(action)
 
     # other screens
 

@@ -86,7 +86,7 @@ class StackScreen(LinesScreen):
             line = (
                 *line,
                 (words, "info"),
-                (f", {plural(len(newest_dumps(dumps)), 'answer')} so far" if dumps else "", "dim"),
+                (f", {plural(len(newest_dumps(dumps)), 'answer')} received" if dumps else "", "dim"),
             )
         else:
             failed = sum(1 for dump in newest_dumps(dumps) if dump.error)

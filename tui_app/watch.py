@@ -133,7 +133,8 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
 
 
 def _need_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    # a stream that was closed by the caller is None
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise UsageError("the dashboard needs a terminal; without one try: sgmon status, or sgmon wait")
 
 

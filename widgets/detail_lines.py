@@ -9,7 +9,7 @@ from sgmon.text import clean
 from sgmon.units import age, duration, percent, rate, size
 from widgets.line import Line
 from widgets.states import process_word
-from widgets.worker_rows import sits_in
+from widgets.worker_rows import blocked_in
 
 
 def process_of(snapshot: Snapshot, pid: int) -> Process | None:
@@ -47,11 +47,11 @@ def _head(name: str) -> list[Line]:
 
 def _state(process: Process, clock: ActivityClock | None) -> list[Line]:
     word, style = process_word(process)
-    sits, sits_style = sits_in(process)
+    blocked, blocked_style = blocked_in(process)
     rows = [
         _fact("title", clean(process.title or process.comm, 200) or "?"),
         _fact("state", word, style or "strong", f"/proc letter {clean(process.state, 4)}"),
-        _fact("sits in", sits, sits_style, f"wchan {clean(process.wchan, 60)}" if process.wchan else ""),
+        _fact("blocked in", blocked, blocked_style, f"wchan {clean(process.wchan, 60)}" if process.wchan else ""),
     ]
     if process.call is not None:
         timeout = "" if process.call.timeout_ms is None else f"times out after {process.call.timeout_ms} ms"
@@ -88,7 +88,7 @@ def _state(process: Process, clock: ActivityClock | None) -> list[Line]:
 
 
 def _signs(clock: ActivityClock | None, t: float) -> list[Line]:
-    rows = _head("signs of life, newest first")
+    rows = _head("activity, newest first")
     if clock is None or not clock.marks:
         return [*rows, ((" none seen yet", "dim"),)]
     for mark in sorted(clock.marks, key=lambda m: -m.t):

@@ -1,4 +1,4 @@
-"""Panel 2: memory, load and power of each GPU, which rank sits on it, and which GPU differs and why."""
+"""Panel 2: memory, load and power of each GPU, which rank blocked on it, and which GPU differs and why."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class GpuPanel(Panel[GpuView]):
 
     @property
     def selected(self) -> int | None:
-        """The GPU under the cursor. Untouched it stands on the first that differs."""
+        """The GPU under the cursor. Untouched it is on the first that differs."""
         rows = self.view.rows if self.view is not None else ()
         known = [row.indexes[0] for row in rows]
         if self.cursor in known:

@@ -82,7 +82,7 @@ def growth_words(story: GpuStory) -> str:
 
 
 def power_line(gpu: Gpu, story: GpuStory) -> Line:
-    """ "125 W flat (own idle 122, at work up to 136), 1980 MHz, PCIe in 1.0 MiB/s out 0.8 MiB/s"."""
+    """ "125 W flat (idle level 122 W, work up to 136 W), 1980 MHz, PCIe in 1.0 MiB/s out 0.8 MiB/s"."""
     spans: list[tuple[str, str]] = [(_power_now(gpu, story), "odd" if story.work == "spins" else "")]
     if gpu.pcie_rx_bytes_s is not None or gpu.pcie_tx_bytes_s is not None:
         spans.append((f"  PCIe in {rate(gpu.pcie_rx_bytes_s)} out {rate(gpu.pcie_tx_bytes_s)}", "dim"))
@@ -108,8 +108,8 @@ def _flat_low(gpu: Gpu, story: GpuStory) -> str:
 
 def _own_levels(story: GpuStory) -> str:
     seen = story.levels
-    own = [] if seen.idle_w is None else [f"own idle {seen.idle_w:.0f}"]
-    own += [f"at work up to {seen.work_w:.0f}"] if seen.work_w is not None else []
+    own = [] if seen.idle_w is None else [f"idle level {seen.idle_w:.0f} W"]
+    own += [f"work up to {seen.work_w:.0f} W"] if seen.work_w is not None else []
     return ", ".join(own)
 
 

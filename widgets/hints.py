@@ -37,13 +37,15 @@ class KeyHints(Painted):
 
 
 def hint_line(own: Sequence[Hint], always: Sequence[Hint], width: int, words: Line = ()) -> Line:
-    """As many hints as fit, at most eight; "always" keys keep their place, the panel's own give way first."""
+    """As many hints as fit, at most eight. The panel's own give way first, then the first of "always": the last two
+    of these, help and the way out, stay."""
     width_left = width - width_of(words)
     room = max(0, 8 - len(always))
-    for count in range(min(room, len(own)), -1, -1):
-        line: Line = (("", ""),)
-        for key, word in (*own[:count], *always):
-            line = (*line, (f" {key} ", "key"), (f"{word} ", "dim"))
-        if width_of(line) <= width_left or count == 0:
-            return join_ends(line, words, width)
-    return ()
+    choices = [(*own[:count], *always) for count in range(min(room, len(own)), 0, -1)]
+    choices += [tuple(always[start:]) for start in range(max(1, len(always) - 1))]
+    line: Line = ()
+    for hints in choices:
+        line = tuple(span for key, word in hints for span in ((f" {key} ", "key"), (f"{word} ", "dim")))
+        if width_of(line) <= width_left:
+            break
+    return join_ends(line, words, width)

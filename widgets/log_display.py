@@ -48,18 +48,25 @@ class LogDisplay(Panel[LogView]):
         self.facts = LogFacts(log_text)
         self.window = Window(log_text)
         self.viewport = Viewport(self.window)
-        # Both are called in other threads; posting a message is all that may be done there.
         self.search = LogSearch(
             log_text,
             self.window,
-            lambda: self.post_message(self.Progress()),
-            lambda *answer: self.post_message(self.Found(*answer)),
+            self._report_progress,
+            self._report_answer,
         )
         self.prompt = Prompt()
         self.row_format = RowFormat()
-        self.words = ""  # the last thing to tell, until the next key
+        self.notice = ""  # an answer to the last key, until the next one
         self._generation = -1
         self._styles: dict[str, Style] = {}
+
+    # called in other threads: posting a message is all that may be done there
+
+    def _report_progress(self) -> None:
+        self.post_message(self.Progress())
+
+    def _report_answer(self, search: LineSearch, offset: int | None, what: str, forward: bool) -> None:
+        self.post_message(self.Found(search, offset, what, forward))
 
     # from the snapshot
 
@@ -68,7 +75,7 @@ class LogDisplay(Panel[LogView]):
 
     def state_of_rows(self) -> object:
         prompt = (self.prompt.open, self.prompt.text)
-        return (self.viewport.state, self.search.state, self.row_format, self.window.expanded, prompt, self.words)
+        return (self.viewport.state, self.search.state, self.row_format, self.window.expanded, prompt, self.notice)
 
     # painting
 
@@ -78,11 +85,16 @@ class LogDisplay(Panel[LogView]):
 
     def corner(self, view: LogView) -> Line:
         if self.viewport.following:
-            return (*self.search.title(), (" follow ", "ok"))
-        return (*self.search.title(), (f" ▼ {self._new(view)} (G) ", "info"))
+            return (*self.search.title(self.viewport.cursor[0]), (" follow ", "ok"))
+        fresh = self._new(view)
+        words = f"▼ {fresh} (G follows)" if fresh else "paused (G follows)"
+        return (*self.search.title(self.viewport.cursor[0]), (f" {words} ", "info"))
 
     def _new(self, view: LogView) -> str:
+        """What has come since the end was left: "128 new"; "" when nothing."""
         size_then, lines_then = self.viewport.left_at
+        if view.size == size_then:
+            return ""
         if not view.exact or view.total < lines_then:
             return f"{size(max(0, view.size - size_then))} new"
         return f"{view.total - lines_then} new"
@@ -116,7 +128,7 @@ class LogDisplay(Panel[LogView]):
     def _live_silence(self, view: LogView) -> list[Line]:
         if not view.quiet_s or self.search.is_filtering:
             return []
-        return [rule(f"{duration(view.quiet_s)} silence so far", self.row_format.width, "warn")]
+        return [rule(f"silent for {duration(view.quiet_s)}", self.row_format.width, "warn")]
 
     def _adapt(self, view: LogView, width: int) -> None:
         """Take in a new file, new ranks, a new width."""
@@ -146,16 +158,15 @@ class LogDisplay(Panel[LogView]):
         self.window.wrap_width = wrap_width if self.row_format.wraps else 0
 
     def _status(self, view: LogView, width: int) -> Line:
-        if self.words:
-            return ((f" {self.words}", "info"),)
+        if self.notice:
+            return ((f" {self.notice}", "info"),)
         least = "" if view.exact else "at least "
         words = f"{least}{plural(view.total, 'line')}"
         chosen = self.viewport.chosen
         if not self.viewport.following and chosen is not None and chosen.row.line.number:
             words = f"line {chosen.row.line.number} of {least}{view.total}"
-        rate = 0.0 if view.rate is None and view.last_byte_age_s else view.rate
         right: Line = ()
-        for fact in write_state(view.size, rate, view.writer_offset, view.last_byte_age_s):
+        for fact in write_state(view.size, view.rate, view.writer_offset, view.last_byte_age_s):
             longer = (*right, ((" · " if right else "") + fact, "dim"))
             if len(words) + 3 + sum(cell_len(text) for text, _ in longer) > width:
                 break
@@ -180,6 +191,6 @@ class LogDisplay(Panel[LogView]):
         super().notify_style_update()
         self._styles.clear()
 
-    def _tell(self, words: str) -> None:
-        self.words = words
+    def _notify(self, notice: str) -> None:
+        self.notice = notice
         self.update_view()

@@ -66,6 +66,11 @@ class Pattern:
         return passes
 
     @property
+    def is_taken_literally(self) -> bool:
+        """Whether it was typed as an expression and is none, so that its text is looked for."""
+        return not self.is_regex and bool(_REGEX.search(self.text))
+
+    @property
     def label(self) -> str:
         """How it shows in the title."""
         mark = "!" if self.inverse else ""

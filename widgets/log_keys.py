@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 
 HINTS: tuple[tuple[str, str], ...] = (
     ("/", "search"),
@@ -15,13 +15,22 @@ HINTS: tuple[tuple[str, str], ...] = (
     ("G", "follow"),
 )
 
-BINDINGS: list[BindingType] = [
+#: ids of the keys that other panels have no use for
+FROM_ANY_PANEL = frozenset(
+    f"log.{name}"
+    for name in (
+        *("pageup", "pagedown", "search", "next", "previous", "only", "inverse", "rank", "rank_back", "error"),
+        *("error_back", "warning", "warning_back", "milestone", "milestone_back", "wrap", "clock", "noise", "every"),
+    )
+)
+
+BINDINGS: list[Binding] = [
     Binding("pageup", "page(-1)", "a page up", show=False, id="log.pageup"),
     Binding("pagedown", "page(1)", "a page down", show=False, id="log.pagedown"),
     Binding("g,home", "first", "first line", show=False, id="log.first"),
     Binding("G,end", "follow", "last line, and follow", show=False, id="log.follow"),
-    Binding("left", "sideways(-16)", "to the left", show=False, id="log.left"),
-    Binding("right", "sideways(16)", "to the right", show=False, id="log.right"),
+    Binding("left,shift+left", "sideways(-16)", "to the left", show=False, id="log.left"),
+    Binding("right,shift+right", "sideways(16)", "to the right", show=False, id="log.right"),
     Binding("slash", "search", "search", show=False, id="log.search"),
     Binding("n", "hit(1)", "next hit", show=False, id="log.next"),
     Binding("N", "hit(-1)", "hit before", show=False, id="log.previous"),
@@ -39,7 +48,7 @@ BINDINGS: list[BindingType] = [
     Binding("t", "clock", "clock, time since the start, or none", show=False, id="log.clock"),
     Binding("f", "noise", "known harmless and access lines", show=False, id="log.noise"),
     Binding("u", "every_line", "fold nothing", show=False, id="log.every"),
-    Binding("enter", "expand", "the whole line", show=False, id="log.expand"),
+    Binding("enter", "expand", "the whole line; unfold known harmless lines", show=False, id="log.expand"),
     Binding("c", "copy", "copy the line", show=False, id="log.copy"),
     Binding("escape", "clear", "end search and filter", show=False, id="log.clear"),
 ]

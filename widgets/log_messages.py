@@ -15,7 +15,7 @@ SGLang logs through Python's logging, which writes to stderr and is flushed at t
 file. When its log is silent, SGLang has logged nothing: no buffer holds the lines back.
 
 What can be held back is stdout: print() of Python code without -u or PYTHONUNBUFFERED (up to 8 KiB), and printf in
-C code, such as NCCL_DEBUG output on stdout (up to one libc buffer). Such text sits in the memory of the process.
+C code, such as NCCL_DEBUG output on stdout (up to one libc buffer). Such text blocked in the memory of the process.
 
 Opening /proc/PID/fd/1 does not show it: that opens the file again, from its first byte, and the buffer is not in the
 file yet. On a pipe it would even take bytes away from the reader, on a terminal it would read the keyboard.
@@ -63,9 +63,9 @@ def no_log(kind: str, change: str, path: str, note: str) -> list[Line]:
             ["Another user's file: run sgmon as that user or as root."],
         )
     elif path:
-        words, steps = f"{clean(path, 200)} is empty so far", []
+        words, steps = f"{clean(path, 200)} is still empty", []
     else:
-        words, steps = "no log found so far", ["Name it:  sgmon --log FILE"]
+        words, steps = "no log found yet", ["Name it:  sgmon --log FILE"]
     lines: list[Line] = [(("  ", ""), (words, "strong"))]
     lines += [(("  ", ""), (step, "dim")) for step in (clean(note, 300), *steps) if step]
     return lines
@@ -75,11 +75,12 @@ def write_state(
     size_bytes: int, rate_bytes_s: float | None, writer_offset: int | None, last_byte_age_s: int | None
 ) -> tuple[str, ...]:
     """Facts about what was written, most telling first."""
-    facts = [] if last_byte_age_s is None else [f"last byte {ago(last_byte_age_s)}"]
-    if rate_bytes_s is not None:
-        facts.append(f"+{rate(rate_bytes_s)}" if rate_bytes_s > 0 else "not growing")
+    facts = []
+    if rate_bytes_s:
+        facts.append(f"+{rate(rate_bytes_s)}")
+    elif last_byte_age_s is not None:
+        facts.append(f"last byte {ago(last_byte_age_s)}")
     facts.append(size(size_bytes))
     if writer_offset is not None:
-        behind = writer_offset - size_bytes
-        facts.append("writer at its end" if behind == 0 else f"writer at {size(writer_offset)}")
+        facts.append("fully read" if writer_offset == size_bytes else f"writer at {size(writer_offset)}")
     return tuple(facts)

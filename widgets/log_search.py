@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
 from sgmon.model import LogLine
+from sgmon.units import plural
 from widgets.line import Line, crop
 from widgets.log_filter import LogFilter, Pattern, parse
 from widgets.log_rows import Folding, is_error, is_milestone, is_warning
-from widgets.log_text import BlockSurvey, LineSearch, LogText, Wanted
+from widgets.log_text import BlockSurvey, Hint, LineCount, LineSearch, LogText, Wanted
 from widgets.log_window import Window
 
 KINDS: dict[str, Callable[[LogLine], bool]] = {
@@ -18,7 +19,7 @@ KINDS: dict[str, Callable[[LogLine], bool]] = {
     "warning": is_warning,
     "milestone": is_milestone,
 }
-Answer = Callable[[LineSearch, "int | None", str, bool], object]
+Answer = Callable[[LineSearch, "int | None", str, bool], None]
 
 
 class LogSearch:
@@ -35,6 +36,10 @@ class LogSearch:
         self.noise_shown = False
         self.every_line = False
         self._search: LineSearch | None = None
+        self._may_wrap = False
+        self._count: LineCount | None = None
+        self._hits: Sequence[int] | None = None  # offsets of all hits; None: not counted yet
+        self._counted: object = None  # what the count is of
         self._survey: BlockSurvey | None = None
 
     @property
@@ -51,6 +56,11 @@ class LogSearch:
         return self._search is not None
 
     @property
+    def is_counting(self) -> bool:
+        """All hits are counted in another thread."""
+        return self._count is not None and self._hits is None
+
+    @property
     def share(self) -> float:
         """How much of the log the filter has seen."""
         return self._survey.done_share if self._survey is not None else 1.0
@@ -58,7 +68,7 @@ class LogSearch:
     @property
     def state(self) -> object:
         share = round(self.share, 2)
-        return (self.pattern, self.only_hits, self.rank, self.noise_shown, self.every_line, share)
+        return (self.pattern, self.only_hits, self.rank, self.noise_shown, self.every_line, share, self._hits is None)
 
     def apply(self) -> None:
         """Take up what was changed above; rows of before are void."""
@@ -85,6 +95,7 @@ class LogSearch:
 
     def use(self, typed: str) -> None:
         """Search for what was typed; "" ends the search."""
+        self._stop_counting()
         self.pattern = parse(typed) if typed else None
         self.only_hits = self.pattern is not None and (self.only_hits or self.pattern.inverse)
         self.apply()
@@ -107,6 +118,7 @@ class LogSearch:
             self._search.cancel()
             self._search = None
             return True
+        self._stop_counting()
         self.pattern, self.only_hits, self.rank = None, False, ""
         self.apply()
         return False
@@ -118,18 +130,62 @@ class LogSearch:
         if what == "hit":
             if self.pattern is None:
                 return
-            wanted, hint = cast(Wanted, self.pattern.hits), self.pattern.hint()
+            self._count_hits()
+        self._start(what, offset, forward, max(0, offset) // self._text.block_bytes)
+        self._may_wrap = what == "hit"
+
+    def wrap_around(self, forward: bool) -> bool:
+        """After no hit further on: look from the other end, once. False: that was done already."""
+        if not self._may_wrap:
+            return False
+        self._may_wrap = False
+        last = self._text.blocks - 1
+        self._start("hit", -1 if forward else self._text.size, forward, 0 if forward else last)
+        return True
+
+    def _start(self, what: str, offset: int, forward: bool, block: int) -> None:
+        search = self._search = self._text.search(*self._wanted(what))
+        search.start(offset, forward, block, lambda found: self._answer(search, found, what, forward))
+
+    def _wanted(self, what: str) -> tuple[Wanted, Hint | None]:
+        wanted: Wanted
+        hint: Hint | None
+        if what == "hit" and self.pattern is not None:
+            wanted, hint = self.pattern.hits, self.pattern.hint()
         else:
             wanted, hint = KINDS[what], self._text.hint(what)
         passing = self._window.folding.wanted
-        both = wanted if passing is None else lambda line: wanted(line) and passing(line)
-        search = self._search = self._text.search(both, hint)
-        block = max(0, offset) // self._text.block_bytes
+        return (wanted if passing is None else lambda line: wanted(line) and passing(line)), hint
 
-        def done(found: int | None) -> None:
-            self._answer(search, found, what, forward)
+    def _count_hits(self) -> None:
+        """Count the hits of this pattern in the log as it is now, unless that was done."""
+        counted = (self.pattern, self.filter, self._text.generation, self._text.size)
+        if counted == self._counted:
+            return
+        self._stop_counting()
+        self._counted = counted
+        count = self._count = self._text.count(*self._wanted("hit"))
 
-        search.start(offset, forward, block, done)
+        def done(hits: Sequence[int]) -> None:
+            if self._count is count:
+                self._hits = hits
+                self._progress()
+
+        count.start(done)
+
+    def _stop_counting(self) -> None:
+        if self._count is not None:
+            self._count.cancel()
+        self._count, self._hits, self._counted = None, None, None
+
+    def place(self, offset: int) -> str:
+        """ "3/17" for the hit at ``offset``, "17 hits" for another line, "" while they are not counted."""
+        if self._hits is None:
+            return ""
+        at = bisect_left(self._hits, offset)
+        if at < len(self._hits) and self._hits[at] == offset:
+            return f"{at + 1}/{len(self._hits)}"
+        return plural(len(self._hits), "hit")
 
     def _report(self) -> None:
         self._progress()
@@ -141,14 +197,15 @@ class LogSearch:
         self._search = None
         return True
 
-    def title(self) -> Line:
-        """What the title says about it."""
+    def title(self, offset: int) -> Line:
+        """What the title says about it. offset: of the line at the cursor."""
         spans: list[tuple[str, str]] = []
         if self.rank:
             spans.append((f" {self.rank} only ", "key"))
         if self.pattern is not None:
             verb = "only " if self.only_hits else ""
             spans.append((f" {verb}{crop(((self.pattern.label, ''),), 24)[0][0]} ", "key"))
+            spans.append((f"{self.place(offset)} ", "key"))
         if self.every_line:
             spans.append((" every line ", "key"))
         if self.share < 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sgmon.model import LogLine
@@ -17,6 +17,14 @@ class LineSearch(Protocol):
     """A look for one line. ``done`` is called in another thread with its offset, or None."""
 
     def start(self, offset: int, forward: bool, block: int, done: Callable[[int | None], None]) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class LineCount(Protocol):
+    """A look for all lines. ``done`` is called in another thread with their offsets, ascending."""
+
+    def start(self, done: Callable[[Sequence[int]], None]) -> None: ...
 
     def cancel(self) -> None: ...
 
@@ -67,5 +75,7 @@ class LogText(Protocol):
     def hint(self, kind: str) -> Hint | None: ...
 
     def search(self, wanted: Wanted, hint: Hint | None = None) -> LineSearch: ...
+
+    def count(self, wanted: Wanted, hint: Hint | None = None) -> LineCount: ...
 
     def survey(self, wanted: Wanted, hint: Hint | None = None) -> BlockSurvey: ...

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.binding import BindingType
 
+from sgmon.units import plural
 from widgets import log_keys
 from widgets.log_display import LogDisplay
 from widgets.log_facts import LogView
@@ -40,30 +41,30 @@ class LogPanel(LogDisplay):
         .line--rank7 { color: $success; text-style: bold; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = log_keys.BINDINGS
+    BINDINGS: ClassVar[list[BindingType]] = [*log_keys.BINDINGS]
 
     # moving
 
     def action_move(self, rows: int) -> None:
         self.viewport.move(rows)
-        self._tell("")
+        self._notify("")
 
     def action_page(self, pages: int) -> None:
         self.viewport.scroll(pages * max(1, len(self.viewport.shown) - 1))
-        self._tell("")
+        self._notify("")
 
     def action_first(self) -> None:
         self.viewport.first()
-        self._tell("")
+        self._notify("")
 
     def action_follow(self) -> None:
         self.viewport.following = True
-        self._tell("")
+        self._notify("")
 
     def action_sideways(self, cells: int) -> None:
         if not self.row_format.wraps:
             self.row_format = replace(self.row_format, x=max(0, min(4096, self.row_format.x + cells)))
-        self._tell("")
+        self._notify("")
 
     def goto_line(self, number: int) -> None:
         """Show line ``number`` (from 1); other panels lead here."""
@@ -71,28 +72,28 @@ class LogPanel(LogDisplay):
         if offset is not None:
             self.goto_offset(offset)
         elif self.log_text.indexed < self.log_text.size:
-            self._tell(f"line {number} is not indexed yet")
+            self._notify(f"line {number} is not indexed yet")
         else:
-            self._tell(f"there is no line {number}")
+            self._notify(f"there is no line {number}")
 
     def goto_offset(self, offset: int) -> None:
         """Show the line at this byte offset."""
         self.viewport.go(offset)
-        self._tell("")
+        self._notify("")
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self.viewport.scroll(-3)
-        self._tell("")
+        self._notify("")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         self.viewport.scroll(3)
-        self._tell("")
+        self._notify("")
 
     def on_click(self, event: events.Click) -> None:
         self.viewport.choose(event.y - 1)
-        self._tell("")
+        self._notify("")
 
     # searching and filtering
 
@@ -105,7 +106,8 @@ class LogPanel(LogDisplay):
         if done == "enter":
             self.search.use(self.prompt.text)
             if self.search.pattern is not None and not self.search.only_hits:
-                self._jump("hit", -1, self.viewport.cursor[0] + 1)
+                here = self.viewport.cursor[0]  # a hit on this line counts
+                self._jump("hit", *((-1, here + 1) if self.viewport.following else (1, here - 1)))
         self.update_view()
 
     def on_paste(self, event: events.Paste) -> None:
@@ -120,11 +122,11 @@ class LogPanel(LogDisplay):
 
     def action_search(self) -> None:
         self.prompt.start()
-        self._tell("")
+        self._notify("")
 
     def action_hit(self, step: int) -> None:
         if self.search.pattern is None:
-            self.action_search()
+            self._notify("nothing is searched for yet: press / first")
         elif self.search.only_hits:
             self.action_move(step)
         else:
@@ -142,26 +144,42 @@ class LogPanel(LogDisplay):
         step = -1 if self.viewport.following else step
         near = [n for n in known if (n > here if step > 0 else n < here)]
         if not near:
-            self._tell(f"no milestone further {'down' if step > 0 else 'up'}")
+            self._notify(f"no milestone further {'down' if step > 0 else 'up'}")
             return
         self.goto_line(min(near) if step > 0 else max(near))
 
     def _jump(self, what: str, step: int, offset: int) -> None:
-        if self.viewport.following:  # nothing is further down: the nearest one is meant
+        if self.viewport.following and what != "hit":  # nothing is further down: the nearest one is meant
             step = -1
         self.search.look(what, offset, step > 0)
-        self._tell(f"looking for the next {what} ..." if step > 0 else f"looking for the {what} before ...")
+        self._notify(f"looking for the next {what} ..." if step > 0 else f"looking for the {what} before ...")
 
     def on_log_panel_found(self, message: LogDisplay.Found) -> None:
         message.stop()
         if not self.search.accept(message.search):
             return
-        if message.offset is None:
-            self._tell(f"no {message.what} further {'down' if message.forward else 'up'}")
+        if message.offset is None and message.what == "hit" and self.search.wrap_around(message.forward):
+            return
+        if message.offset is None and message.what == "hit":
+            self._notify(f"no match in {plural(self.log_text.total, 'line')}{self._literally()}")
+        elif message.offset is None:
+            self._notify(f"no {message.what} further {'down' if message.forward else 'up'}")
         else:
+            wrapped = self._is_wrapped(message.offset, message.forward)
             self.goto_offset(message.offset)
             if message.what == "hit":
                 self._bring_into_view()
+                self._notify((wrapped + self._literally()).removeprefix("; "))
+
+    def _is_wrapped(self, offset: int, forward: bool) -> str:
+        here = self.viewport.cursor[0]
+        if forward and offset < here:
+            return "from the top again"
+        return "from the end again" if not forward and offset > here else ""
+
+    def _literally(self) -> str:
+        pattern = self.search.pattern
+        return "; no valid expression: its text is looked for" if pattern and pattern.is_taken_literally else ""
 
     def _bring_into_view(self) -> None:
         """Scroll sideways to a hit that lies beyond the right edge."""
@@ -182,16 +200,16 @@ class LogPanel(LogDisplay):
         if self.search.pattern is None:
             self.action_search()
         self.search.toggle_only_hits()
-        self._tell("")
+        self._notify("")
 
     def action_inverse(self) -> None:
         self.search.toggle_inverse()
-        self._tell("" if self.search.pattern else "search first (/), then ! leaves only the other lines")
+        self._notify("" if self.search.pattern else "search first (/), then ! leaves only the other lines")
 
     def action_rank(self, step: int) -> None:
         ranks = ["", *(self.view.expected if self.view is not None else ())]
         if len(ranks) < 3:
-            self._tell("this log has one rank")
+            self._notify("this log has one rank")
             return
         chosen = self.viewport.chosen
         here = chosen.row.line.rank if chosen is not None and not self.viewport.following else ""
@@ -201,11 +219,11 @@ class LogPanel(LogDisplay):
             at = ranks.index(self.search.rank) if self.search.rank in ranks else 0
             self.search.rank = ranks[(at + step) % len(ranks)]
         self.search.apply()
-        self._tell("")
+        self._notify("")
 
     def action_clear(self) -> None:
         """Esc: first the running jump, then search and filter."""
-        self._tell("search stopped" if self.search.clear() else "")
+        self._notify("search stopped" if self.search.clear() else "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "clear":  # without a search Esc is the screen's
@@ -217,35 +235,37 @@ class LogPanel(LogDisplay):
     def action_noise(self) -> None:
         self.search.noise_shown = not self.search.noise_shown
         self.search.apply()
-        self._tell("")
+        self._notify("")
 
     def action_every_line(self) -> None:
         self.search.every_line = not self.search.every_line
         self.search.apply()
-        self._tell("")
+        self._notify("")
 
     def action_wrap(self) -> None:
         self.row_format = replace(self.row_format, wraps=not self.row_format.wraps, x=0)
         self.window.forget()
-        self._tell("")
+        self._notify("")
 
     def action_clock(self) -> None:
         after = CLOCKS[(CLOCKS.index(self.row_format.clock) + 1) % len(CLOCKS)]
         self.row_format = replace(self.row_format, clock=after)
-        self._tell("")
+        self._notify("")
 
     def action_expand(self) -> None:
         chosen = self.viewport.chosen
-        if chosen is not None:
+        if chosen is not None and chosen.row.kind == "noise":
+            self.action_noise()
+        elif chosen is not None:
             if not self.viewport.following:
                 self.viewport.choose(self.viewport.index)
             self.window.expanded ^= {chosen.row.offset}
             self.window.forget()
-            self._tell("")
+            self._notify("")
 
     def action_copy(self) -> None:
         chosen = self.viewport.chosen
         if chosen is not None:
             self.app.copy_to_clipboard(chosen.row.line.text)
             number = chosen.row.line.number
-            self._tell(f"copied line {number}" if number else "copied the line")
+            self._notify(f"copied line {number}" if number else "copied the line")

@@ -90,11 +90,11 @@ def paint(view: PortView) -> list[Line]:
     rows += owner_lines(reading)
     rows += written
     if view.age_s is not None:
-        rows.append(((f" asked {ago(view.age_s)}", "dim"), (_for(view), "dim")))
+        rows.append(((f" checked {ago(view.age_s)}", "dim"), (_for(view), "dim")))
     if reading.note:
         rows.append(((f" {clean(reading.note, 120)}", "dim"),))
     rows += [
-        ((f" {clean(item.signal, 12)}: {clean(item.why, 80)}", "dim"), (f"  {clean(item.remedy, 80)}", "dim"))
+        ((f" {clean(item.signal, 12)}: {clean(item.why, 80)}", "dim"), (f"; fix: {clean(item.remedy, 80)}", "dim"))
         for item in reading.missing
     ]
     return rows
@@ -130,7 +130,7 @@ def _took(reading: PortReading) -> str:
 
 
 def _for(view: PortView) -> str:
-    return "" if view.for_s is None else f", the same for {age(view.for_s)}"
+    return "" if view.for_s is None else f", unchanged {age(view.for_s)}"
 
 
 def owner_lines(reading: PortReading) -> list[Line]:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class StateStyle(NamedTuple):
-    """What stands for a state on screen."""
+    """How a state is shown."""
 
     glyph: str
     word: str
@@ -28,7 +28,7 @@ STATE_STYLES: dict[str, StateStyle] = {
     "waiting": StateStyle("○", "WAITING", "info"),
     "progressing": StateStyle("▶", "PROGRESSING", "ok"),
     "slow": StateStyle("▶", "SLOW", "warn"),
-    "waiting-by-design": StateStyle("○", "WAITS BY DESIGN", "info"),
+    "waiting-by-design": StateStyle("○", "WAITING (EXPECTED)", "info"),
     "suspect": StateStyle("◐", "SUSPECT", "warn"),
     "stalled": StateStyle("■", "STALLED", "bad"),
     "stopped": StateStyle("■", "STOPPED", "bad"),
@@ -45,7 +45,7 @@ def state_style(state: str) -> StateStyle:
     return STATE_STYLES.get(state) or StateStyle("?", state.upper() or "?", "warn")
 
 
-#: /proc state letter -> word, style. What stands still by a signal or is dead is loud.
+#: /proc state letter -> word, style. A stopped or dead process is loud.
 PROCESS_WORDS: dict[str, tuple[str, str]] = {
     "R": ("run", "ok"),
     "S": ("sleep", ""),

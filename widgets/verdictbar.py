@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual import events
 
 from sgmon.text import clean
-from sgmon.units import age, plural
+from sgmon.units import age, percent, plural
 from widgets.ages import ago, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
@@ -109,12 +109,11 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     look = state_style(verdict.state)
     badge = (f" {look.glyph} {look.word} ", look.badge)
     right: list[tuple[str, str]] = []
-    doubt = "" if verdict.confidence >= 0.85 or not verdict.confidence else "likely, "
-    if 0 < verdict.confidence < 0.6:
-        doubt = "perhaps, "
-    right.append((f" {doubt}for {age(view.for_s)} ", "dim"))
+    sure = f"{percent(verdict.confidence * 100)} sure, " if 0 < verdict.confidence < 0.85 else ""
+    right.append((f" {sure}{since_words(verdict.state)} {age(view.for_s)} ", "dim"))
     if view.note:
-        right = [(f" {view.note} ", "badge-warn")]
+        note = view.note if width >= 110 else " ".join(view.note.split()[:2])  # narrow: no name of a file
+        right = [(f" {note} ", "badge-warn")]
     headline = clean(verdict.headline, 400) or "no words for this state"
     if width - width_of(right) < width_of((badge,)) + 10:
         right = []
@@ -127,17 +126,22 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     return rows
 
 
+def since_words(state: str) -> str:
+    """What the time beside the headline counts: a silence began before it was called one."""
+    return "silent" if state in ("suspect", "stalled") else "for"
+
+
 def evidence_line(item: Evidence) -> Line:
     """ "  log  64/64 shards read, silent since 8m30s"."""
     words = clean(item.text, 400)
     rank = f"{item.rank} " if item.rank and item.rank not in words else ""
-    return ((f" {clean(item.signal, 8):<7}", "info"), (rank, "odd"), (words, ""))
+    return ((f" {clean(item.signal, 8):<8} ", "info"), (rank, "odd"), (words, ""))
 
 
 def missing_line(signal: str, why: str, remedy: str) -> Line:
     """ "  gpu not seen: no NVML  (fix: ...)"."""
-    line: Line = ((f" {clean(signal, 8):<7}", "dim"), (f"not seen: {clean(why, 200)}", "dim"))
-    return (*line, (f"  fix: {clean(remedy, 200)}", "dim")) if remedy else line
+    line: Line = ((f" {clean(signal, 8):<8} ", "dim"), (f"not seen: {clean(why, 200)}", "dim"))
+    return (*line, (f"; fix: {clean(remedy, 200)}", "dim")) if remedy else line
 
 
 def flow(lines: Sequence[Line], width: int, room: int) -> list[Line]:
@@ -152,7 +156,7 @@ def flow(lines: Sequence[Line], width: int, room: int) -> list[Line]:
     spare = room - len(lines)
     rows: list[Line] = []
     for line in lines:
-        wrapped = wrap(line, width, indent=8)
+        wrapped = wrap(line, width, indent=10)
         take = min(len(wrapped), 1 + spare)
         spare -= take - 1
         rows += [crop(line, width)] if take == 1 else wrapped[:take]
@@ -163,14 +167,14 @@ def next_rows(steps: Sequence[NextStep], width: int, room: int) -> list[Line]:
     """What to do next, with the command to copy; several steps while there are rows."""
     rows: list[Line] = []
     for index, step in enumerate(steps[:room]):
-        lead = " next   " if index == 0 else " or     "
+        lead = " next     " if index == 0 else " or       "
         line: Line = ((lead, "key"), (clean(step.text, 300), "strong" if index == 0 else ""))
         command = clean(step.command, 400)
         if command:
             line = (*line, ("   $ ", "dim"), (command, "accent"))
         if width_of(line) > width and command and room > len(rows) + 1 and len(steps) == 1:
             rows.append(crop(line[:2], width))
-            line = (("      $ ", "dim"), (command, "accent"))
+            line = (("        $ ", "dim"), (command, "accent"))
         rows.append(crop(line, width))
     if len(steps) > room and rows:
         rows[-1] = join_ends(rows[-1], ((f" +{plural(len(steps) - room, 'step')}: v", "dim"),), width)
@@ -184,7 +188,7 @@ def history_row(view: VerdictView, width: int) -> Line:
         look = state_style(state)
         items.append(((f"{look.glyph} {look.word.lower()}", look.text_style), (f" {ago(began_s)}", "dim")))
     while items:
-        line: Line = ((" so far ", "dim"),)
+        line: Line = ((" history ", "dim"),)
         for index, item in enumerate(items):
             line = (*line, (" → ", "dim"), *item) if index else (*line, *item)
         if width_of(line) <= width or len(items) == 1:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from sgmon.model import CauseHit, Snapshot
+from collections.abc import Sequence
+
+from sgmon.model import CauseHit, Missing, Snapshot, VerdictChange
 from sgmon.text import clean
 from sgmon.units import age, percent, rank_list
 from widgets.line import Line, wrap
 from widgets.states import state_style
+from widgets.verdictbar import since_words
 
 
 def _cause_title(hit: CauseHit) -> Line:
@@ -28,7 +31,7 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
         width,
         indent=3,
     )
-    facts = [f"for {age(snapshot.t - verdict.since_t)}"]
+    facts = [f"{since_words(verdict.state)} {age(snapshot.t - verdict.since_t)}"]
     facts += [f"phase {clean(verdict.phase, 30)}"] if verdict.phase else []
     facts += [f"confidence {percent(verdict.confidence * 100)}"] if verdict.confidence else []
     facts += [f"rule {clean(verdict.rule, 60)}"] if verdict.rule else []
@@ -37,18 +40,11 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
         named = (item.rank and item.rank in item.text) or (item.pid and str(item.pid) in item.text)
         who = f"{item.rank} " if item.rank and not named else ""
         who += f"(pid {item.pid}) " if item.pid and not named else ""
-        line: Line = ((f" {clean(item.signal, 8):<8}", "info"), (who, "odd"), (clean(item.text, 1000), ""))
-        rows += wrap(line, width, indent=9)
+        line: Line = ((f" {clean(item.signal, 8):<8} ", "info"), (who, "odd"), (clean(item.text, 1000), ""))
+        rows += wrap(line, width, indent=10)
     if not verdict.evidence:
         rows.append(((" no evidence named", "dim"),))
-    if verdict.missing:
-        rows += [(), ((" not seen", "title"),)]
-        for missing in verdict.missing:
-            rows += wrap(
-                ((f" {clean(missing.signal, 8):<8}", "warn"), (clean(missing.why, 600), "")), width, indent=9
-            )
-            if missing.remedy:
-                rows += wrap(((" fix     ", "key"), (clean(missing.remedy, 600), "accent")), width, indent=9)
+    rows += _not_seen(snapshot, width)
     rows += [(), ((" next", "title"),)]
     for number, step in enumerate(verdict.next, 1):
         rows += wrap(((f" {number}. ", "key"), (clean(step.text, 600), "strong")), width, indent=4)
@@ -68,14 +64,44 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
                 rows += wrap((("    $ ", "dim"), (clean(hit.command, 600), "accent")), width, indent=6)
             rows += [(("    " + clean(source, 200), "dim"),) for source in hit.sources[:2]]
     if snapshot.verdicts:
-        rows += [(), ((" so far", "title"),)]
-        for change in reversed(snapshot.verdicts):
-            past = state_style(change.state)
-            rows.append(
-                (
-                    (f" {age(snapshot.t - change.t):>7} ago  ", "dim"),
-                    (f"{past.glyph} {past.word:<15} ", past.text_style),
-                    (clean(change.headline, 300), ""),
-                )
-            )
+        rows += [(), ((" history", "title"),)]
+        rows += [_change_line(change, snapshot.t) for change in reversed(_distinct(snapshot.verdicts))]
     return rows
+
+
+def _change_line(change: VerdictChange, t: float) -> Line:
+    look = state_style(change.state)
+    return (
+        (f" {age(t - change.t):>7} ago  ", "dim"),
+        (f"{look.glyph} {look.word:<15} ", look.text_style),
+        (clean(change.headline, 300), ""),
+    )
+
+
+def _distinct(changes: Sequence[VerdictChange]) -> list[VerdictChange]:
+    """Without a change that says what the one before said."""
+    kept: list[VerdictChange] = []
+    for change in changes:
+        if not kept or (kept[-1].state, kept[-1].headline) != (change.state, change.headline):
+            kept.append(change)
+    return kept
+
+
+def _not_seen(snapshot: Snapshot, width: int) -> list[Line]:
+    """What could not be read, once each, with the processes it is about and what would give it."""
+    about: dict[Missing, list[str]] = {item: [] for item in snapshot.verdict.missing}
+    for item in snapshot.server.missing if snapshot.server is not None else ():
+        about.setdefault(item, [])
+    for process in snapshot.procs.processes:
+        for item in process.missing:
+            about.setdefault(item, []).append(process.rank or process.role.replace("_", " "))
+    if snapshot.gpu.unavailable:
+        about.setdefault(Missing("gpu", snapshot.gpu.unavailable, snapshot.gpu.remedy), [])
+    rows: list[Line] = [(), ((" not seen", "title"),)]
+    for item, names in about.items():
+        who = f"{clean(rank_list(names), 60)}: " if names else ""
+        line: Line = ((f" {clean(item.signal, 8):<8} ", "warn"), (who, ""), (clean(item.why, 600), ""))
+        rows += wrap(line, width, indent=10)
+        if item.remedy:
+            rows += wrap(((" fix      ", "key"), (clean(item.remedy, 600), "accent")), width, indent=10)
+    return rows if about else [*rows, ((" nothing: all that sgmon reads could be read", "dim"),)]

@@ -32,13 +32,13 @@ class WorkerRow(NamedTuple):
     cpu: float | None
     rss: int | None
     read: float | None
-    life: str
-    life_s: int | None
-    life_style: str
+    activity: str
+    activity_s: int | None
+    activity_style: str
     shards: int | None
     compilers: int
-    sits: str
-    sits_style: str
+    blocked: str
+    blocked_style: str
     odd: bool
     same_log: bool | None
 
@@ -54,8 +54,8 @@ class WorkerRow(NamedTuple):
     def fold_key(self) -> tuple[object, ...]:
         """Rows with the same key may be shown as one. The state of the moment is no difference while a rank works."""
         kind = "rank" if self.is_rank else self.label
-        moment = ("works",) if self.life_style == "ok" and self.state in _LIVELY else (self.state, self.sits)
-        return (kind, self.role, moment, self.odd, self.same_log, bool(self.compilers), self.life)
+        moment = ("works",) if self.activity_style == "ok" and self.state in _LIVELY else (self.state, self.blocked)
+        return (kind, self.role, moment, self.odd, self.same_log, bool(self.compilers), self.activity)
 
 
 def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
@@ -71,8 +71,8 @@ def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
 
 def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str]) -> WorkerRow:
     state, state_style = process_word(process)
-    sits, sits_style = sits_in(process)
-    life, life_s = last_sign(clock, t)
+    blocked, blocked_style = blocked_in(process)
+    activity, activity_s = last_activity(clock, t)
     label = process.rank or process.role.replace("_", " ")
     if process.rank and process.rank_inferred:
         label += "~"
@@ -80,7 +80,7 @@ def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str])
         state = "importing" if state in ("run", "sleep", "disk") else state
     rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
     known = [part for part in rss_parts if part is not None]
-    fresh = not process.gone and life_s is not None and life_s <= _FRESH_S and life not in ("", "cpu")
+    fresh = not process.gone and activity_s is not None and activity_s <= _FRESH_S and activity not in ("", "cpu")
     return WorkerRow(
         pids=(process.pid,),
         label=clean(label, 24),
@@ -91,20 +91,20 @@ def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str])
         cpu=clock.cpu_percent if clock and not process.gone else None,
         rss=sum(known) if known else None,
         read=clock.read_rate if clock and not process.gone else None,
-        life=life,
-        life_s=life_s,
-        life_style="ok" if fresh else ("" if process.role in _RANK_ROLES else "dim"),
+        activity=activity,
+        activity_s=activity_s,
+        activity_style="ok" if fresh else ("" if process.role in _RANK_ROLES else "dim"),
         shards=len(process.shards.names) if process.shards else None,
         compilers=len(process.compilers),
-        sits=sits,
-        sits_style=sits_style,
+        blocked=blocked,
+        blocked_style=blocked_style,
         odd=process.rank in odd if process.rank else False,
         same_log=process.same_log,
     )
 
 
-def last_sign(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
-    """The newest sign of life and its age. CPU alone proves nothing, so it counts only when there is no other."""
+def last_activity(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
+    """The newest activity and its age. CPU time alone proves nothing, so it counts only when there is no other."""
     if clock is None:
         return "", None
     marks = [mark for mark in clock.marks if mark.signal != "cpu"] or list(clock.marks)
@@ -114,7 +114,7 @@ def last_sign(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
     return _SIGNALS.get(newest.signal) or clean(newest.signal, 12), rough(t - newest.t)
 
 
-def sits_in(process: Process) -> tuple[str, str]:
+def blocked_in(process: Process) -> tuple[str, str]:
     """What the main thread is in, in words; "n/p" when that is not permitted (detail has the remedy)."""
     if process.gone:
         return clean(process.exit_source or "ended", 80), "bad"
@@ -134,7 +134,7 @@ def sits_in(process: Process) -> tuple[str, str]:
     if process.state == "R":
         return "on a CPU", "dim"
     if any(item.signal in ("wchan", "syscall", "call", "stack") for item in process.missing):
-        return "n/p: ↵ says why", "dim"
+        return "not permitted: ↵", "dim"
     return "?", "dim"
 
 
@@ -151,19 +151,19 @@ def _fold(group: list[WorkerRow]) -> WorkerRow:
     if len(group) == 1:
         return first
     ranks = tuple(rank for row in group for rank in row.ranks)
-    stalest = max(group, key=lambda row: row.life_s if row.life_s is not None else -1)
+    stalest = max(group, key=lambda row: row.activity_s if row.activity_s is not None else -1)
     return first._replace(
         pids=tuple(pid for row in group for pid in row.pids),
         label=clean(rank_list(ranks), 24) or first.label,
         ranks=ranks,
         state="+".join(sorted({row.state for row in group}, reverse=True)),
-        sits=first.sits if len({row.sits for row in group}) == 1 else "various, z shows them",
+        blocked=first.blocked if len({row.blocked for row in group}) == 1 else "various, z shows them",
         cpu=_most(row.cpu for row in group),
         rss=_most_int(row.rss for row in group),
         read=_sum(row.read for row in group),
-        life=stalest.life,
-        life_s=stalest.life_s,
-        life_style=stalest.life_style,
+        activity=stalest.activity,
+        activity_s=stalest.activity_s,
+        activity_style=stalest.activity_style,
         compilers=sum(row.compilers for row in group),
     )
 

@@ -1,4 +1,4 @@
-"""Panel 3: every process of the server, what it sits in, and its last sign of life."""
+"""Panel 3: every process of the server, what it is blocked in, and its last activity."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ class WorkersPanel(Panel[WorkersView]):
             return ""
         row = self._shown[self._cursor_index()]
         pids = " ".join(str(pid) for pid in row.pids)
-        facts = f"{row.state}, cpu {percent(row.cpu)}, last sign of life {life_words(row)}, sits in {row.sits}"
+        facts = f"{row.state}, cpu {percent(row.cpu)}, last activity {activity_words(row)}, blocked in {row.blocked}"
         return f"{row.label} pid {pids}: {facts}"
 
     def _cursor_index(self) -> int:
-        """Where the cursor is. Untouched it stands on the first odd rank: the one that a person wants."""
+        """Where the cursor is. Untouched it is on the first odd rank: the most telling one."""
         for index, row in enumerate(self._shown):
             if self.cursor_pid in row.pids:
                 return index
@@ -178,13 +178,13 @@ class Layout(NamedTuple):
     cpu: int
     rss: int
     read: int
-    life: int
+    activity: int
     shards: int
-    sits: int
+    blocked: int
 
 
 def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
-    """Columns by importance: who, state, CPU, last sign, what it sits in; then memory, reads, shards."""
+    """Columns by importance: who, state, CPU, last activity, what it is blocked in; then memory, reads, shards."""
     label = min(20, max([8, *(cell_len(row.label) for row in rows)]) + 1)
     pid = max([4, *(cell_len(_pid(row)) for row in rows)]) + 1
     left = width - 2 - label - pid - 10 - 6 - 19
@@ -202,11 +202,11 @@ def header_line(layout: Layout) -> Line:
         cell("pid", layout.pid, "dim"),
         cell("state", layout.state, "dim"),
         cell("cpu ", layout.cpu, "dim", "right"),
-        cell("last sign of life", layout.life, "dim"),
+        cell("last activity", layout.activity, "dim"),
         cell("memory ", layout.rss, "dim", "right"),
         cell("reads ", layout.read, "dim", "right"),
         cell("shards ", layout.shards, "dim", "right"),
-        cell("sits in", layout.sits, "dim"),
+        cell("blocked in", layout.blocked, "dim"),
     )
 
 
@@ -220,7 +220,7 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         cell(_pid(row), layout.pid, "dim"),
         cell(row.state, layout.state, row.state_style),
         cell(percent(row.cpu) + " ", layout.cpu, "" if (row.cpu or 0) >= 5 else "dim", "right"),
-        cell(life_words(row), layout.life - 1, row.life_style),
+        cell(activity_words(row), layout.activity - 1, row.activity_style),
         (" ", ""),
     )
     line = (
@@ -232,26 +232,29 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         cell("" if row.shards is None else f"{row.shards} ", layout.shards, "dim", "right"),
     )
     notes = f"compiles: {row.compilers}  " if row.compilers else ""
-    if layout.sits:
-        line = (*line, cell(notes + shorten(row.sits, layout.sits - cell_len(notes)), layout.sits, row.sits_style))
+    if layout.blocked:
+        line = (
+            *line,
+            cell(notes + shorten(row.blocked, layout.blocked - cell_len(notes)), layout.blocked, row.blocked_style),
+        )
     return tuple(span for span in line if span[0])
 
 
-def shorten(sits: str, width: int) -> str:
+def shorten(blocked: str, width: int) -> str:
     """A long path loses its beginning, not its end: "read …del-00064-of-00064.safetensors"."""
-    verb, slash, path = sits.partition(" /")
-    if not slash or cell_len(sits) <= width or cell_len(verb) + 8 > width or not sits.isascii():
-        return sits
+    verb, slash, path = blocked.partition(" /")
+    if not slash or cell_len(blocked) <= width or cell_len(verb) + 8 > width or not blocked.isascii():
+        return blocked
     return f"{verb} …{path[-(width - len(verb) - 2) :]}"
 
 
-def life_words(row: WorkerRow) -> str:
+def activity_words(row: WorkerRow) -> str:
     """ "bytes 2s ago"; "none for 8m30s" when nothing moved since the watch began."""
-    if row.life_s is None:
+    if row.activity_s is None:
         return "?"
-    if not row.life:
-        return f"none for {age(row.life_s)}"
-    return f"{row.life} {ago(row.life_s)}"
+    if not row.activity:
+        return f"none for {age(row.activity_s)}"
+    return f"{row.activity} {ago(row.activity_s)}"
 
 
 def pad(line: Line, width: int) -> Line:

@@ -22,7 +22,7 @@ def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines(col
             60,
         )
         pressed = time.monotonic()
-        terminal.press("q")
+        terminal.press("qq")
         assert terminal.wait(10) == 0
         assert time.monotonic() - pressed < 5.0  # the simulated server is ended as well
         assert ALTERNATE_OFF in terminal.raw
@@ -37,7 +37,7 @@ def test_stacks_come_at_a_key_press_and_the_way_back() -> None:
         terminal.press("D")
         text = terminal.until(lambda text: "load_model" in text, 30)
         assert "TP1" in text
-        terminal.press("q")
+        terminal.press("qq")
         terminal.until(lambda text: "workers" in text and "load_model" not in text, 10)
         terminal.press("?")
         terminal.until(lambda text: "help" in text.splitlines()[0].lower() or "this help" in text, 10)
@@ -90,5 +90,5 @@ def test_a_command_that_ends_before_it_is_a_server_is_said_with_its_code(tmp_pat
     with Terminal("run", "--log", str(log), "--", sys.executable, *words) as terminal:
         terminal.until(lambda text: "CRASHED" in text and "ended with code 7" in text, 30)
         assert f"tail -n 40 {log}"[:20] in terminal.text()
-        terminal.press("q")
+        terminal.press("qq")
         assert terminal.wait(10) == 7

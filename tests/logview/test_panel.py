@@ -76,7 +76,7 @@ async def press(pilot: Pilot[None], *keys: str) -> str:
     assert isinstance(app, Screenful)
     await pilot.press(*keys)
     deadline = time.monotonic() + 5
-    while app.panel.search.is_looking or app.panel.search.share < 1:
+    while app.panel.search.is_looking or app.panel.search.is_counting or app.panel.search.share < 1:
         assert time.monotonic() < deadline
         await pilot.pause(0.01)
     await pilot.pause()
@@ -106,11 +106,11 @@ async def test_up_stops_following_and_end_resumes_it(path: Path) -> None:
         await press(pilot, "up")
         grow(app, path, dated(302, "later", "TP0") * 128)
         text = await show(pilot, 2.0)
-        assert "▼ 128 new (G)" in text and "later" not in text
+        assert "▼ 128 new" in text and "later" not in text
         text = await press(pilot, "G")
         assert "follow" in text and "later" in text
         await press(pilot, "pageup")
-        assert "new (G)" in app.panel.text
+        assert "paused (G follows)" in app.panel.text and "0 new" not in app.panel.text
         await press(pilot, "end")
         assert "follow" in app.panel.text
 
@@ -165,6 +165,45 @@ async def test_search_filter_and_inverse(path: Path) -> None:
         assert "only" not in text.splitlines()[0] and app.heard == []
         await press(pilot, "escape")
         assert app.heard == ["escape"]  # with nothing to end here it is the screen's
+
+
+def at(app: Screenful) -> str:
+    assert app.panel.viewport.chosen is not None
+    return app.panel.viewport.chosen.row.message
+
+
+async def test_a_search_goes_on_at_the_other_end_and_counts(path: Path) -> None:
+    app = Screenful(index_of(path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await show(pilot)
+        text = await press(pilot, "slash", *"words 29", "enter")  # 29 and 290 to 299; the end is followed: the last
+        assert at(app) == "words 299" and '"words 29" 11/11' in text
+        text = await press(pilot, "n")
+        assert at(app) == "words 29" and "1/11" in text and "from the top again" in text
+        text = await press(pilot, "N")
+        assert at(app) == "words 299" and "from the end again" in text
+        await press(pilot, "g", "slash", *"words 29", "enter")  # from where the reader is: forward
+        assert at(app) == "words 29"
+        assert "no match in 303 lines" in await press(pilot, "slash", *"no such text", "enter")
+
+
+async def test_an_expression_that_is_none_is_said_to_be_taken_as_text(path: Path) -> None:
+    with path.open("a") as out:
+        out.write(dated(301, "call a|b(", "TP0"))
+    app = Screenful(index_of(path))
+    async with app.run_test(size=(120, 24)) as pilot:
+        await show(pilot)
+        text = await press(pilot, "slash", *"a|b(", "enter")
+        assert at(app) == "call a|b(" and "its text is looked for" in text
+
+
+async def test_next_hit_without_a_search_asks_for_one_and_swallows_no_key(path: Path) -> None:
+    app = Screenful(index_of(path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await show(pilot)
+        text = await press(pilot, "n", "d")
+        assert not app.panel.prompt.open and app.heard == ["d"]
+        assert "press / first" in text
 
 
 async def test_a_hit_beyond_the_right_edge_is_brought_into_view(path: Path) -> None:
@@ -240,9 +279,9 @@ async def test_copy_takes_the_whole_line(path: Path) -> None:
 async def test_silence_at_the_end_is_live(path: Path) -> None:
     app = Screenful(index_of(path))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "silence so far" not in await show(pilot, 10.0)
+        assert "silent for" not in await show(pilot, 10.0)
         text = await show(pilot, 252.0)
-        assert "4m10s silence so far" in text and "last byte 4m10s ago" in text
+        assert "silent for 4m10s" in text and "last byte 4m10s ago" in text
         assert "number 300" in text
 
 
@@ -252,7 +291,7 @@ async def test_growth_and_the_writers_place(path: Path) -> None:
         await show(pilot, 1.0)
         grow(app, path, dated(303, "x" * 100, "TP0") * 100)
         text = await show(pilot, 3.0, last_byte_t=3.0)
-        assert "KiB/s" in text and "writer at its end" in text
+        assert "KiB/s" in text and "fully read" in text
 
 
 @pytest.mark.parametrize(

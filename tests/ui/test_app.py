@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from sgmon.model import Snapshot
+from sgmon.model import Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, rows_of, running, text_of
@@ -36,7 +37,7 @@ async def test_every_row_fits_and_the_verdict_is_on_top(size: tuple[int, int]) -
             assert len(rows) == size[1], name
             assert {cell_len(row) for row in rows} == {size[0]}, name
             assert state_style(snapshot.verdict.state).word in rows[0], name
-            assert "for " in rows[0], name
+            assert "for " in rows[0] or "silent " in rows[0], name
             assert "?" in rows[-1], name
             assert "quit" in rows[-1], name
 
@@ -137,9 +138,62 @@ async def test_zoom_and_back_and_quit() -> None:
         assert "1 startup" in text_of(app)
         await pilot.press("escape")
         assert app.is_running
-        await pilot.press("q")
+        await pilot.press("q", "q")
         await pilot.pause()
         assert app.return_code == 0
+
+
+async def test_one_q_too_many_does_not_end_the_watch() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("v", "q", "q")  # leave a page, and once more by mistake
+        await pilot.pause()
+        assert app.is_running and "again quits" in rows_of(app)[-1]
+        await pilot.press("down", "q")  # another key takes it back
+        await pilot.pause()
+        assert app.is_running
+
+
+@pytest.mark.parametrize(
+    ("key", "done"), [("slash", "prompt"), ("e", "notice"), ("l", "row_format"), ("t", "row_format")]
+)
+async def test_log_keys_work_from_every_panel(key: str, done: str, tmp_path: Path) -> None:
+    async with running(fakes.stuck(), (120, 40), log=tmp_path / "log") as (app, _, pilot):
+        await pilot.press("3")
+        log = app.screen.panels["4"]  # type: ignore[attr-defined]
+        before = getattr(log, done) if done != "prompt" else None
+        await pilot.press(key)
+        await pilot.pause()
+        assert log.has_focus
+        assert log.prompt.open if done == "prompt" else getattr(log, done) != before
+
+
+async def test_repaint_sends_the_whole_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        sent = []
+        display = type(app)._display
+        monkeypatch.setattr(type(app), "_display", lambda *args: sent.append(args[2]) or display(*args))
+        await pilot.press("ctrl+l")
+        await pilot.pause()
+        assert "LayoutUpdate" in {type(item).__name__ for item in sent}
+
+
+async def test_the_why_page_says_what_was_not_seen_and_nothing_twice() -> None:
+    snapshot = fakes.stuck()
+    change = VerdictChange(900.0, "stalled", "same words")
+    twice = replace(snapshot, verdicts=(change, replace(change, t=910.0)))
+    async with running(twice, (120, 100)) as (app, _, pilot):
+        await pilot.press("v")
+        await pilot.pause()
+        assert "not seen" in text_of(app)
+        assert text_of(app).count("same words") == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_help_names_each_key_whole(width: int) -> None:
+    async with running(fakes.stuck(), (width, 150)) as (app, _, pilot):
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "q esc backspace" in text_of(app)
 
 
 async def test_tab_goes_through_the_panels_in_the_order_of_their_numbers() -> None:

@@ -53,7 +53,7 @@ async def test_the_gpu_that_differs_is_seen_at_every_size(spin: Snapshot, size: 
             assert "waited for: idle while GPU 0 spins" in words
             assert "flat for 39s" in words
         if size == (120, 40):
-            assert "125 W flat (own idle 122, at work up to 136)" in words
+            assert "125 W flat (idle level 122 W, work up to 136 W)" in words
 
 
 async def test_enter_opens_the_gpu_that_differs_and_n_turns_to_the_next(spin: Snapshot) -> None:
@@ -63,7 +63,7 @@ async def test_enter_opens_the_gpu_that_differs_and_n_turns_to_the_next(spin: Sn
         assert isinstance(app.screen, GpuScreen)
         words = text_of(app)
         assert "GPU 0" in words
-        assert "pinned at 100 %, flat 125 W (low: own idle 122, at work up to 136)" in words
+        assert "pinned at 100 %, flat 125 W (low: idle level 122 W, work up to 136 W)" in words
         assert "w weights       7.7 GiB" in words
         assert "│graphs──" in words
         await pilot.press("n")

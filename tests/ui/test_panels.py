@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sgmon.model import (
+    Evidence,
     Listener,
     Mark,
     Missing,
@@ -24,6 +25,7 @@ from tui_app.exit_summary import exit_summary
 from widgets import gpu, port, startup, verdictbar, waiting, workers
 from widgets.ages import rough
 from widgets.detail_lines import detail_lines
+from widgets.hints import hint_line
 from widgets.line import Line, ascii_line, cell, crop, join_ends, plain, width_of, wrap
 from widgets.meters import bar, by_slot, strip
 from widgets.phases import DONE, NEXT, NOW, rank_rows
@@ -175,14 +177,14 @@ def test_worker_rows_come_in_the_order_of_the_ranks() -> None:
     assert [row.label for row in rows][:3] == ["launcher", "TP0", "TP1"]
     odd = next(row for row in rows if row.odd)
     assert odd.pids == (4803,)
-    assert "model-00064" in odd.sits
+    assert "model-00064" in odd.blocked
 
 
 def test_folding_keeps_the_odd_rank_and_the_stalest_sign() -> None:
     rows = fold_rows(worker_rows(fakes.stuck()))
     group = next(row for row in rows if len(row.pids) == 7)
     assert group.label == "TP0-2,4-7"
-    assert group.life_s == 510
+    assert group.activity_s == 510
     assert any(row.label == "TP3" for row in rows)
 
 
@@ -206,13 +208,13 @@ def test_cpu_alone_is_no_sign_of_life_while_there_is_another() -> None:
     base = fakes.loading()
     clocks = tuple(replace(c, marks=(Mark("cpu", 299.5, "cpu"), *c.marks)) for c in base.clocks)
     row = next(row for row in worker_rows(replace(base, clocks=clocks)) if row.label == "TP0")
-    assert row.life == "bytes"
+    assert row.activity == "bytes"
 
 
 def test_not_permitted_is_not_unknown() -> None:
     blind = fakes.process(0, wchan=None, call=None, missing=(Missing("wchan", "other user", "run as root"),))
     row = next(r for r in worker_rows(replace(fakes.loading(), procs=ProcsReading((blind,)))) if r.label == "TP0")
-    assert row.sits.startswith("n/p")
+    assert row.blocked.startswith("not permitted")
     snapshot = replace(fakes.loading(), procs=ProcsReading((blind,)))
     assert "run as root" in text(detail_lines(snapshot, 4800))
 
@@ -220,7 +222,7 @@ def test_not_permitted_is_not_unknown() -> None:
 def test_a_dead_worker_says_how_it_ended() -> None:
     row = next(row for row in worker_rows(fakes.crashed()) if row.label == "TP3")
     assert row.state == "signal 9"
-    assert "OOM killer" in row.sits
+    assert "OOM killer" in row.blocked
 
 
 def test_a_long_path_keeps_its_end() -> None:
@@ -278,10 +280,22 @@ def test_the_verdict_is_first_whatever_the_size(width: int, height: int) -> None
         assert any(plain(row).startswith(" proc") for row in rows)
 
 
-def test_doubt_is_said_in_words() -> None:
+def test_doubt_is_a_number_and_a_silence_is_called_one() -> None:
     base = fakes.stuck()
     unsure = replace(base, verdict=replace(base.verdict, confidence=0.7))
-    assert "likely, for" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
+    assert "70% sure, silent" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
+
+
+def test_the_way_out_is_the_last_hint_to_go() -> None:
+    replay = (("space", "pause"), (".", "step"), ("+-", "speed"), ("←→", "10 s"), ("?", "help"), ("q", "quit"))
+    for width in (30, 40, 60):
+        shown = plain(hint_line((("d", "stack"),), replay, width))
+        assert shown.rstrip().endswith("q quit") and "? help" in shown, width
+
+
+def test_a_signal_and_a_rank_do_not_run_into_each_other() -> None:
+    line = plain(verdictbar.evidence_line(Evidence("compiler", "builds a kernel", rank="TP0")))
+    assert "compiler TP0 builds" in line
 
 
 def test_waiting_says_what_is_looked_for_and_how_to_start() -> None:

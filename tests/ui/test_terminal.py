@@ -8,6 +8,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -93,13 +94,34 @@ def test_signals_restore_the_terminal(terminal: Terminal, number: signal.Signals
 @pytest.mark.slow
 def test_quit_leaves_two_lines(terminal: Terminal) -> None:
     terminal.read_until(b"STALLED")
-    os.write(terminal.fd, b"q")
+    os.write(terminal.fd, b"qq")
     terminal.drain()
     assert terminal.end() == 0
     assert is_restored(terminal.output)
     text = " ".join(row.strip() for row in terminal.screen.display)
-    assert "sgmon: stalled for" in text
+    assert "sgmon: stalled, silent for" in text
     assert "next: check the NFS mount" in text
+
+
+@pytest.mark.slow
+def test_the_screen_is_whole_again_after_ctrl_z_and_fg(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    os.write(terminal.fd, b"\x1a")
+    while os.waitpid(terminal.pid, os.WNOHANG | os.WUNTRACED) == (0, 0):
+        terminal.read_some()
+    terminal.read_some()
+    terminal.output = b""
+    os.kill(terminal.pid, signal.SIGCONT)
+    terminal.read_until(b"STALLED", 10)
+    terminal.read_until(b"workers", 10)
+
+
+@pytest.mark.slow
+def test_without_a_terminal_one_sentence_and_exit_code_2() -> None:
+    command = f"exec {sys.executable} -m tui_app.cli <&-"
+    run = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 2
+    assert len(run.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow

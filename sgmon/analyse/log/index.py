@@ -10,7 +10,7 @@ from functools import partial
 
 from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
 from sgmon.analyse.log.lines import describe as describe_line
-from sgmon.analyse.log.search import Search, Survey, kind_hint
+from sgmon.analyse.log.search import Count, Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
 from sgmon.analyse.log.textfile import RegularFile, Spool
 from sgmon.model import LogLine, LogReading
@@ -264,6 +264,10 @@ class LogIndex:
     def search(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Search:
         """Look for one line, in a thread of its own."""
         return Search(self, wanted, hint)
+
+    def count(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Count:
+        """Find all lines that are wanted, in a thread of its own."""
+        return Count(self, wanted, hint)
 
     def survey(self, wanted: Callable[[LogLine], bool], hint: Hint | None = None) -> Survey:
         """Find out which blocks hold lines that pass, in a thread of its own, from the end backwards."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -106,6 +107,33 @@ class Search:
             block += step
         if not self._stop.is_set():
             done(None)
+
+
+class Count:
+    """The places of all lines that are wanted, as far as the log went when it began."""
+
+    def __init__(self, text: Blocks, wanted: Wanted, hint: Hint | None) -> None:
+        self._text = text
+        self._wanted = wanted
+        self._hint = hint
+        self._stop = threading.Event()
+
+    def start(self, done: Callable[[Sequence[int]], None]) -> None:
+        """``done`` is called in the thread with byte offsets, ascending; not at all when cancelled."""
+        threading.Thread(target=self._run, args=(done,), name="log-count", daemon=True).start()
+
+    def cancel(self) -> None:
+        self._stop.set()
+
+    def _run(self, done: Callable[[Sequence[int]], None]) -> None:
+        generation = self._text.generation
+        places = array("Q")
+        for block in range(self._text.blocks):
+            if self._stop.is_set() or self._text.generation != generation:
+                return
+            places.extend(at for at, line in self._text.peek(block, self._hint) if self._wanted(line))
+        if not self._stop.is_set():
+            done(places)
 
 
 class Survey:
