@@ -14,7 +14,7 @@ from collections.abc import Callable
 import psutil
 
 from sgmon.discovery import tree
-from sgmon.proc import counters, fds, stat, status
+from sgmon.proc import counters, fds, sock_diag, stat, status
 
 _WORKER = """
 import sys, threading
@@ -51,6 +51,7 @@ def compare(pids: list[int]) -> None:
     rows: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
         (f"{len(pids)} workers: state, CPU time, memory by kind, bytes", lambda: deep(known), lambda: own_deep(pids)),
         (f"{len(pids)} workers: all threads", lambda: [p.threads() for p in known], lambda: own_threads(pids)),
+        (f"{len(pids)} workers: all threads, idle since", lambda: [p.threads() for p in known], again(pids)),
         (f"{len(pids)} workers: descriptors", lambda: [p.open_files() for p in known], lambda: own_fds(pids)),
         (
             f"the tree below one of {count} processes",
@@ -58,6 +59,11 @@ def compare(pids: list[int]) -> None:
             lambda: tree.scan("/proc"),
         ),
         (f"argv of {count} processes", lambda: list(psutil.process_iter(["ppid", "cmdline"])), own_argvs),
+        (
+            "TCP sockets of the host",
+            lambda: psutil.net_connections("tcp"),
+            lambda: sock_diag.rows(sock_diag.WITH_INODE),
+        ),
         ("boot time", psutil.boot_time, lambda: stat.boot_epoch("/proc")),
     ]
     print(f"{'ms of CPU a look':58} {'psutil':>8} {'ours':>8}")
@@ -82,6 +88,12 @@ def own_deep(pids: list[int]) -> None:
 def own_threads(pids: list[int]) -> None:
     for pid in pids:
         counters.threads("/proc", pid)
+
+
+def again(pids: list[int]) -> Callable[[], object]:
+    """Looks after a first one, which know what it saw."""
+    known = {pid: {each.tid: each for each in counters.threads("/proc", pid)} for pid in pids}
+    return lambda: [counters.threads("/proc", pid, known[pid]) for pid in pids]
 
 
 def own_fds(pids: list[int]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sgmon.proc import files, stat
@@ -22,12 +23,13 @@ class Io(NamedTuple):
 
 
 class ThreadTimes(NamedTuple):
-    """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds."""
+    """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds. schedstat: the file's bytes."""
 
     tid: int
     state: str
     cpu_s: float
     wait_s: float
+    schedstat: bytes = b""
 
 
 def io(root: str, pid: int) -> Io:
@@ -49,35 +51,51 @@ def may_see(root: str, pid: int) -> bool:
     return True
 
 
-def schedstat(path: str) -> tuple[float, float] | None:
-    """(on CPU, waiting for a CPU) in seconds, of the one thread at ``path``; None without CONFIG_SCHED_INFO."""
+def schedstat(path: str) -> bytes:
+    """On CPU and waiting for a CPU in nanoseconds, and how often it ran, of the one thread at ``path``: unchanged
+    bytes mean that it has not run. b"" without CONFIG_SCHED_INFO."""
     try:
-        parts = files.small(f"{path}/schedstat").split()
-        return int(parts[0]) / 1e9, int(parts[1]) / 1e9
+        return files.small(f"{path}/schedstat")
     except FileNotFoundError:
-        return None
-    except (ValueError, IndexError):
-        return None
+        return b""
 
 
-def threads(root: str, pid: int) -> list[ThreadTimes]:
-    """All live threads. A thread that ends while we look is left out."""
+def waited_s(data: bytes) -> float | None:
+    """Seconds runnable but waiting for a CPU, from ``schedstat``; None: not told."""
+    parts = data.split()
+    return int(parts[1]) / 1e9 if len(parts) > 1 else None
+
+
+def threads(root: str, pid: int, known: Mapping[int, ThreadTimes] | None = None) -> list[ThreadTimes]:
+    """All live threads. A thread that ends while we look is left out. ``known``: an earlier look; a thread that slept
+    then and has not run since is in the same state, and its stat (8 us of kernel time) is not read."""
     base = f"{root}/{pid}/task"
+    before = known or {}
     found = []
     for name in os.listdir(base):
-        path = f"{base}/{name}"
         try:
-            seen = stat.parse(files.small(f"{path}/stat"))
-            times = schedstat(path)
+            tid = int(name)
+            data = schedstat(f"{base}/{name}")  # before stat: what is newer than it can then only be the state
+            old = before.get(tid)
+            if old is not None and data and old.schedstat == data and old.state != "R":
+                found.append(old)
+                continue
+            seen = stat.parse(files.small(f"{base}/{name}/stat"))
         except OSError as err:
             if files.is_gone(err):
                 continue
             raise
         except ValueError:
             continue
-        cpu_s, wait_s = times if times else (seen.cpu_s, 0.0)
-        found.append(ThreadTimes(int(name), seen.state, cpu_s, wait_s))
+        found.append(_times(tid, seen, data))
     return found
+
+
+def _times(tid: int, seen: stat.Stat, data: bytes) -> ThreadTimes:
+    parts = data.split()
+    if len(parts) < 2:
+        return ThreadTimes(tid, seen.state, seen.cpu_s, 0.0)
+    return ThreadTimes(tid, seen.state, int(parts[0]) / 1e9, int(parts[1]) / 1e9, data)
 
 
 def states(seen: list[ThreadTimes]) -> tuple[tuple[str, int], ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from sgmon.proc import files
+
+_LINES = re.compile(rb"^(RssAnon|RssFile|RssShmem|TracerPid|Uid|NSpid):(.*)$", re.MULTILINE)
 
 
 class Status(NamedTuple):
@@ -20,10 +23,7 @@ class Status(NamedTuple):
 
 def parse(data: bytes) -> Status:
     """Only the lines that sgmon uses; a line it cannot read counts as absent."""
-    found: dict[bytes, bytes] = {}
-    for line in data.splitlines():
-        name, _, value = line.partition(b":")
-        found[name] = value
+    found = dict(_LINES.findall(data))
     uids = found.get(b"Uid", b"").split()
     return Status(
         rss_anon_bytes=_kib(found.get(b"RssAnon")),

@@ -75,7 +75,7 @@ def test_fields(scene):
     [("io", "io", "read_bytes"), ("wchan", "wchan", "wchan"), ("threads", "threads", None)],
 )
 def test_a_refused_file_is_one_gap_and_the_rest_goes_on(scene, monkeypatch, name, signal, field):
-    def refuse(root, pid):
+    def refuse(root, pid, known=None):
         raise PermissionError(errno.EACCES, "no")
 
     monkeypatch.setattr(worker_module.counters, name, refuse)
@@ -86,6 +86,19 @@ def test_a_refused_file_is_one_gap_and_the_rest_goes_on(scene, monkeypatch, name
     monkeypatch.undo()
     scene.clock.t += 30
     assert scene.by_pid()[110].missing == ()
+
+
+def test_where_a_thread_is_blocked_is_read_again_only_when_it_has_run(scene, monkeypatch):
+    reads = []
+    real = worker_module.counters.wchan
+    monkeypatch.setattr(worker_module.counters, "wchan", lambda root, pid: reads.append(pid) or real(root, pid))
+    first = scene.by_pid()[110]
+    scene.clock.t += 1
+    assert scene.by_pid()[110] == first and reads.count(110) == 1
+    (scene.fake.root / "110" / "schedstat").write_text("1500000001 250000000 8\n")
+    (scene.fake.root / "110" / "wchan").write_text("do_epoll_wait")
+    scene.clock.t += 1
+    assert (scene.by_pid()[110].wchan, reads.count(110)) == ("do_epoll_wait", 2)
 
 
 def test_hidden_descriptors(scene, monkeypatch):

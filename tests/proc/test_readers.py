@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
+import socket
 
 import pytest
 
-from sgmon.proc import cgroups, counters, fds, files, locks, maps, mounts, net, status
+from sgmon.proc import cgroups, counters, fds, files, locks, maps, mounts, net, sock_diag, status
 from tests.proc.fake import FakeProc, mount_row
 
 TCP = """\
@@ -195,3 +197,35 @@ def test_cgroups_v2_and_v1(tmp_path):
     (tmp_path / "frz/b/freezer.state").write_text("THAWED\n")
     assert cgroups.limits(cgroups.paths("4:freezer:/b\n", rows)).frozen is False
     assert cgroups.limits({}) == cgroups.Limits()
+
+
+def test_the_state_of_a_thread_is_read_again_only_when_it_has_run(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(5, ["x"], state="S")
+    folder = fake.root / "5" / "task" / "5"
+    first = counters.threads(str(fake), 5)
+    line = (folder / "stat").read_bytes()
+    (folder / "stat").write_bytes(line.replace(b") S ", b") D "))
+    known = {thread.tid: thread for thread in first}
+    assert counters.threads(str(fake), 5, known) == first, "it has not run, so that this cannot be"
+    (folder / "schedstat").write_text("1500000001 250000000 8\n")
+    assert [thread.state for thread in counters.threads(str(fake), 5, known)] == ["D"]
+    (folder / "schedstat").unlink()
+    assert [thread.state for thread in counters.threads(str(fake), 5, known)] == ["D"], "a kernel without it"
+
+
+def test_sockets_by_netlink_are_those_of_proc():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        with server.accept()[0] as accepted:
+            try:
+                by_netlink = {row.inode: row for row in sock_diag.rows(sock_diag.WITH_INODE)}
+            except OSError as err:
+                pytest.skip(f"no inet_diag here: {err}")
+            by_proc = net.table("/proc", os.getpid())
+            mine = [os.fstat(each.fileno()).st_ino for each in (server, client, accepted)]
+        assert [by_netlink[inode] for inode in mine] == [by_proc[inode] for inode in mine]
+        port = server.getsockname()[1]
+        assert [row.local for row in sock_diag.rows(sock_diag.LISTEN) if row.local.endswith(f":{port}")] == [
+            f"127.0.0.1:{port}"
+        ]
+    assert sock_diag.shows("/proc", os.getpid()) and not sock_diag.shows("/elsewhere", os.getpid())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from sgmon.collect.probes.model_files import ModelFiles
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.model import Server
-from sgmon.proc import cgroups, files, locks, mounts, net
+from sgmon.proc import cgroups, files, locks, mounts, net, sock_diag
 from sgmon.proc.cgroups import Limits
 from sgmon.proc.mounts import Mount
 
@@ -97,10 +97,7 @@ class Host:
 
     def _read_rows(self) -> None:
         self.rows_t = self._now()
-        try:
-            self.rows = net.table(self.root, self.pid)
-        except OSError:
-            self.rows = {}
+        self.rows = _sockets(self.root, self.pid)
         self.by_ends = {(row.local, row.remote): row.inode for row in self.rows.values()}
 
     def _read_mounts(self) -> None:
@@ -121,3 +118,16 @@ class Host:
             kills = cgroups.host_oom_kills(self.root)
             found = Limits(found.frozen, found.throttled, kills, found.memory_max_bytes)
         self.limits = found
+
+
+def _sockets(root: str, pid: int) -> dict[int, net.Row]:
+    """Socket inode -> row of the network namespace of ``pid``; {} where its tables cannot be read."""
+    try:
+        if sock_diag.shows(root, pid):
+            return {row.inode: row for row in sock_diag.rows(sock_diag.WITH_INODE) if row.inode}
+    except OSError:
+        pass  # a kernel without inet_diag
+    try:
+        return net.table(root, pid)
+    except OSError:
+        return {}

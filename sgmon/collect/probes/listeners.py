@@ -1,4 +1,4 @@
-"""Who listens on a port: from /proc alone, without a connection."""
+"""Who listens on a port: from the kernel's tables alone, without a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from sgmon.discovery import tree
 from sgmon.model import Listener
-from sgmon.proc import fds, files, net, stat
+from sgmon.proc import fds, files, net, sock_diag, stat
 from sgmon.text import clean, mask
 
 _SCAN_EVERY_S = 10.0  # a full scan of /proc/*/fd costs 16-39 ms
@@ -51,7 +51,12 @@ class Listeners:
         return self._table(own, port)
 
     def _table(self, pid: int, port: int) -> list[net.Row]:
-        """Only the lines of this port are parsed: a busy host has thousands of others."""
+        """By netlink where that shows this namespace, else from /proc, of which only this port's lines are parsed."""
+        try:
+            if sock_diag.shows(self._root, pid):
+                return [row for row in sock_diag.rows(sock_diag.LISTEN) if row.local.endswith(f":{port}")]
+        except OSError:
+            pass  # a kernel without inet_diag
         rows = net.parse(_listening(files.text(f"{self._root}/{pid}/net/tcp"), port))
         try:
             rows += net.parse(_listening(files.text(f"{self._root}/{pid}/net/tcp6"), port))

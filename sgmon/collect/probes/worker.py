@@ -12,6 +12,7 @@ from sgmon.collect.probes.schedule import Schedule
 from sgmon.discovery.args import masked
 from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Shards, TcpPeer
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
+from sgmon.proc.counters import ThreadTimes
 from sgmon.proc.guard import Guard
 from sgmon.proc.stat import Stat
 from sgmon.proc.status import Status
@@ -38,6 +39,12 @@ class Kin(NamedTuple):
     launcher_out: str | None = None
 
 
+class _Blocked(NamedTuple):
+    wchan: str | None = None
+    call: BlockedCall | None = None
+    stack: tuple[str, ...] = ()
+
+
 class Worker:
     """One process, identified by ``start_ticks``."""
 
@@ -55,7 +62,12 @@ class Worker:
         self._schedule = schedule
         self._gaps = Gaps(self._root, pid)
         self._thread_states: tuple[tuple[str, int], ...] = ()
+        self._known_threads: dict[int, ThreadTimes] = {}
         self._waits: dict[int, float] = {}
+        self._schedstat = b""  # of the main thread, as of this look
+        self._blocked_in = _Blocked()
+        self._blocked_key: tuple[str, bytes, float] | None = None
+        self._nvidia: tuple[int, ...] = ()
         self._telling: tuple[FdTarget, ...] = ()
         self._marked_t: float | None = None
         self._fd_count: int | None = None
@@ -81,7 +93,7 @@ class Worker:
 
     def light(self, seen: Stat, member: Member) -> Process:
         """A helper or compiler: its CPU time and its name."""
-        self._wait_of(self.pid, f"{self._root}/{self.pid}")
+        self._wait_of_main()
         return Process(
             pid=self.pid,
             ppid=seen.ppid,
@@ -102,13 +114,7 @@ class Worker:
         io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
         self._threads(seen)
         self._weights(seen, now)
-        wchan = self._wchan(seen)
-        call = self._call(seen)
-        stack: tuple[str, ...] = ()
-        if seen.state == "D":
-            stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
-        else:
-            self._gaps.clear("stack")
+        wchan, call, stack = self._blocked(seen)
         waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
         return Process(
             pid=self.pid,
@@ -143,7 +149,7 @@ class Worker:
             same_log=self._same_log(kin.launcher_out),
             fds=self._marks(),
             fd_count=self._fd_count,
-            nvidia_fds=fds.nvidia(self.fds),
+            nvidia_fds=self._nvidia,
             shards=self._shards,
             tcp=self._tcp(owner_of),
             compilers=kin.compilers,
@@ -153,6 +159,22 @@ class Worker:
             lock_holder=self._host.lock_holder(self.pid) if waits else None,
             missing=self._gaps.all(),
         )
+
+    def _blocked(self, seen: Stat) -> _Blocked:
+        """Where the main thread is blocked. While it has not run since the last look that is where it was; only the
+        words for a socket may change, with the socket table."""
+        key = (seen.state, self._schedstat, self._host.rows_t)
+        if self._schedstat and seen.state in ("S", "D") and key == self._blocked_key:
+            return self._blocked_in
+        stack: tuple[str, ...] = ()
+        if seen.state == "D":
+            stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
+        else:
+            self._gaps.clear("stack")
+        hidden_before = self._nameless
+        self._blocked_in = _Blocked(self._wchan(seen), self._call(seen), stack)
+        self._blocked_key = key if self._nameless == hidden_before else None
+        return self._blocked_in
 
     def _tcp(self, owner_of: Owner) -> tuple[TcpPeer, ...]:
         """Its TCP sockets, with the process of the tree at the other end."""
@@ -169,26 +191,27 @@ class Worker:
         """The main thread's wait each time; all threads each ``THREADS_EVERY_S``, or each time when they are few."""
         few = 1 < seen.threads <= FEW_THREADS
         every_s = 0.0 if few else THREADS_EVERY_S
-        if not self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid):
-            self._wait_of(self.pid, f"{self._root}/{self.pid}")
+        self._wait_of_main()
+        self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid)
 
     def _all_threads(self) -> None:
-        seen = self._gaps.read("threads", lambda: counters.threads(self._root, self.pid))
+        seen = self._gaps.read("threads", lambda: counters.threads(self._root, self.pid, self._known_threads))
         if not seen:
             return
         self._thread_states = counters.states(seen)
         for thread in seen:
             self._add_wait(thread.tid, thread.wait_s)
-        alive = {thread.tid for thread in seen}
-        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in alive}
+        self._known_threads = {thread.tid: thread for thread in seen}
+        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in self._known_threads}
 
-    def _wait_of(self, tid: int, path: str) -> None:
+    def _wait_of_main(self) -> None:
         try:
-            times = counters.schedstat(path)
-        except OSError:
+            self._schedstat = counters.schedstat(f"{self._root}/{self.pid}")
+            waited_s = counters.waited_s(self._schedstat)
+        except (OSError, ValueError):
             return
-        if times is not None:
-            self._add_wait(tid, times[1])
+        if waited_s is not None:
+            self._add_wait(self.pid, waited_s)
 
     def _add_wait(self, tid: int, wait_s: float) -> None:
         """Totals grow only: what a thread waited stays counted when it ends."""
@@ -198,6 +221,7 @@ class Worker:
     def _descriptors(self) -> None:
         found = self._gaps.read("fds", lambda: fds.read(self._root, self.pid))
         self.fds = found or {}
+        self._nvidia = fds.nvidia(self.fds)
         self._fd_count = None if found is None else len(found)
         self.sockets = tuple(n for n in map(fds.inode, self.fds.values()) if n is not None)
         self._marked_t = None
