@@ -29,7 +29,8 @@ from sgmon.export.json_schema import (
     WaitReport,
     WatchDirReport,
 )
-from sgmon.export.shown import last_activity, port_words, ready_after_s, role_label, safe, shown_processes
+from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
+from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
 from sgmon.model.roles import Role
 from sgmon.text import clean, masked_argv

@@ -12,8 +12,6 @@ from sgmon.text import clean, mask
 _SHOWN_ROLES = frozenset(
     {Role.LAUNCHER, Role.WORKER, Role.ENGINE, Role.IMPORTING, Role.CONTROLLER, Role.API_SERVER, Role.DETOKENIZER}
 )
-#: a log that was there when the watch began is read within this time
-_READ_S = 5.0
 
 
 def safe(text: str | float | None) -> str:
@@ -47,21 +45,6 @@ def last_activity(snapshot: Snapshot, process: Process) -> Mark | None:
         return rank.last_mark
     clock = next((clock for clock in snapshot.clocks if clock.pid == process.pid), None)
     return clock.marks[0] if clock is not None and clock.marks else None
-
-
-def ready_after_s(snapshot: Snapshot) -> float | None:
-    """Seconds from the start of the server's process to its ready line; None: not known.
-
-    That is so without a ready line, and for a line without a date that was there when the watch began.
-    """
-    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
-    if ready is None or snapshot.began_t is None:
-        return None
-    seen_t, passed_t = ready.seen_t, snapshot.passed_t(ready)
-    was_there = seen_t is None or seen_t - (snapshot.server_seen_t or 0.0) < _READ_S
-    if passed_t is None or (was_there and passed_t == seen_t):
-        return None
-    return max(0.0, passed_t - snapshot.began_t)
 
 
 def port_words(port: PortReading) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from sgmon import units
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis import usual
-from sgmon.export.shown import last_activity, port_words, ready_after_s, role_label, safe, shown_processes
+from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
+from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Server, Snapshot
 from sgmon.text import clean
 

@@ -11,8 +11,8 @@ from sgmon.text import clean, mask
 
 #: a share of the model's bytes in the page cache above which its start counts as warm
 WARM = 0.5
-#: time zones differ by quarters of an hour; a log's clock that is off by less is the same clock
-_QUARTER_S = 900.0
+#: a log that was there when the watch began is read within this time
+_READ_S = 5.0
 #: also where the field was cut behind the point
 _TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
 
@@ -50,17 +50,14 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
     """The finished start that this watch has seen."""
     server, log = snapshot.server, snapshot.log
     assert server is not None
-    began = server.started_epoch
-    if began is None:
-        began = snapshot.epoch + (snapshot.server_seen_t or 0.0)
-    shift = _clock_shift(snapshot)
-    passed = _passed(log, lambda m: _wall(m, snapshot.epoch, shift) - began)
+    began_t = snapshot.began_t or 0.0
+    passed = _passed(log, lambda milestone: (snapshot.passed_t(milestone) or 0.0) - began_t)
     quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == "scheduler"]
     return FinishedStart(
         key=key_of(snapshot) or StartKey("", host=snapshot.start.host if snapshot.start else ""),
-        started=began,
+        started=snapshot.epoch + began_t,
         outcome=outcome,
-        duration_s=_duration(passed, outcome, snapshot.epoch + snapshot.t - began),
+        duration_s=ready_after_s(snapshot) if outcome == "ready" else round(snapshot.t - began_t, 2),
         lines=log.lines,
         pid=server.pid,
         quiet_s=max(quiet) if quiet else None,
@@ -85,7 +82,7 @@ def start_of_log(log: LogState, path: str) -> FinishedStart:
         else StartKey("", log.version),
         started=zero,
         outcome=log.outcome,
-        duration_s=_duration(passed, log.outcome, (log.last_t or zero) - zero),
+        duration_s=_at(passed, "ready") if log.outcome == "ready" else round((log.last_t or zero) - zero, 2),
         lines=log.lines,
         milestones=passed,
         gaps=_gaps(log),
@@ -94,6 +91,21 @@ def start_of_log(log: LogState, path: str) -> FinishedStart:
         headline="" if log.error is None else mask(clean(log.error.text, 300)),
         log=path,
     )
+
+
+def ready_after_s(snapshot: Snapshot) -> float | None:
+    """Seconds from the start of the server's process to its ready line; None: not known.
+
+    That is so without a ready line, and for a line without a date that was there when the watch began.
+    """
+    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
+    if ready is None or snapshot.began_t is None:
+        return None
+    seen_t, passed_t = ready.seen_t, snapshot.passed_t(ready)
+    was_there = seen_t is None or seen_t - (snapshot.server_seen_t or 0.0) < _READ_S
+    if passed_t is None or (was_there and passed_t == seen_t):
+        return None
+    return round(max(0.0, passed_t - snapshot.began_t), 2)
 
 
 def own_times(log: LogState) -> tuple[tuple[str, float], ...]:
@@ -117,7 +129,7 @@ OWN = {
 def compared_with_own(run: FinishedStart) -> tuple[tuple[str, float, float], ...]:
     """(what, seconds as sgmon saw them, the server's own), for what both have measured."""
     own = dict(run.own)
-    args, ready = _at(run, "args"), _at(run, "scheduler_ready")
+    args, ready = _at(run.milestones, "args"), _at(run.milestones, "scheduler_ready")
     seen = {
         "load_weight": _spent(run, "load_begin", "load_end"),
         "kv_cache_allocation": _spent(run, "load_end", "memory_pool_end"),
@@ -153,25 +165,6 @@ def _gpu_name(snapshot: Snapshot) -> str:
     return ", ".join(sorted({name for name in used if name}))
 
 
-def _clock_shift(snapshot: Snapshot) -> float:
-    """Seconds that the log's clock is ahead of ours: it prints local time, in a container often another zone's."""
-    log = snapshot.log
-    seen = [m for m in log.milestones if m.t is not None and m.seen_t is not None]
-    if not seen:
-        return 0.0
-    last = seen[-1]
-    assert last.t is not None and last.seen_t is not None
-    ahead = last.t - (snapshot.epoch + last.seen_t)
-    begun = snapshot.server_seen_t or 0.0
-    if last.seen_t - begun < 5.0 and ahead < 0:
-        return 0.0  # the watch began late and has read an old log: its lines are old, not its clock
-    return round(ahead / _QUARTER_S) * _QUARTER_S
-
-
-def _wall(milestone: Milestone, epoch: float, shift: float) -> float:
-    return milestone.t - shift if milestone.t is not None else epoch + (milestone.seen_t or 0.0)
-
-
 def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[PassedMilestone, ...]:
     """The first time that each rank passed each milestone; repeats (bars) are left out.
 
@@ -191,12 +184,6 @@ def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[PassedMi
     return tuple(sorted(found.values(), key=lambda one: one.line))
 
 
-def _duration(passed: tuple[PassedMilestone, ...], outcome: str, so_far_s: float) -> float | None:
-    if outcome == "ready":
-        return next((one.at_s for one in passed if one.name == "ready"), None)
-    return round(so_far_s, 2)
-
-
 def _gaps(log: LogState) -> tuple[tuple[float, int], ...]:
     return () if log.longest_gap is None else ((log.longest_gap.s, log.longest_gap.after_line),)
 
@@ -208,5 +195,5 @@ def _spent(run: FinishedStart, begin: str, end: str) -> float | None:
     return max(took) if took else None
 
 
-def _at(run: FinishedStart, name: str) -> float | None:
-    return next((one.at_s for one in reversed(run.milestones) if one.name == name), None)
+def _at(passed: tuple[PassedMilestone, ...], name: str) -> float | None:
+    return next((one.at_s for one in reversed(passed) if one.name == name), None)

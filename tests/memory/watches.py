@@ -51,8 +51,8 @@ def log_lines(epoch: float = EPOCH) -> str:
     )
 
 
-def events(text: str = "", log_t: float = 0.5) -> list[Event]:
-    """Server, surroundings, processes, log (read at ``log_t``)."""
+def events(text: str = "", log_t: float = 64.0) -> list[Event]:
+    """Server, surroundings, processes, port, log (read at ``log_t``)."""
     ranks = tuple(
         Process(pid=4800 + n, ppid=4711, start_ticks=100 + n, role="scheduler", rank=f"TP{n}", state="S", cpu_s=1.0)
         for n in range(2)
@@ -61,8 +61,8 @@ def events(text: str = "", log_t: float = 0.5) -> list[Event]:
         Event(0.2, "server", ServerReading(server=SERVER)),
         Event(0.3, "start", START),
         Event(0.4, "procs", ProcsReading(processes=ranks)),
+        Event(0.45, "port", PortReading("127.0.0.1", 30000, "refused")),
         Event(log_t, "log", LogReading(path="/nowhere/server.log", text=text or log_lines(), kind="pipe", size=500)),
-        Event(log_t + 0.1, "port", PortReading("127.0.0.1", 30000, "refused")),
     ]
 
 

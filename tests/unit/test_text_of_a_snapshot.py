@@ -8,15 +8,15 @@ import pytest
 
 from sgmon.analyse.store import Store
 from sgmon.export.json import status_report
-from sgmon.export.shown import ready_after_s
 from sgmon.export.text import as_text, eta_words
 from sgmon.history.baseline import summed
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
+from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Baseline, Snapshot, Verdict
 from tests.memory import watches
 
 
-def folded(text: str = "", log_t: float = 0.5) -> Snapshot:
+def folded(text: str = "", log_t: float = 64.0) -> Snapshot:
     store = Store(watches.EPOCH)
     for event in watches.events(text, log_t):
         store.step(event)
@@ -24,12 +24,12 @@ def folded(text: str = "", log_t: float = 0.5) -> Snapshot:
 
 
 def test_a_ready_server_says_how_long_its_start_took() -> None:
-    ready = replace(folded(log_t=60.4), verdict=Verdict("ready", "ready", since_t=60.4))
+    ready = replace(folded(), verdict=Verdict("ready", "ready", since_t=64.0))
     assert as_text(ready)[0].startswith("READY after 1m01s: ")
 
 
 def test_a_start_without_dates_that_was_over_before_the_watch_took_an_unknown_time() -> None:
-    ready = replace(folded("The server is fired up and ready to roll!\n"), verdict=Verdict("ready", "ready"))
+    ready = replace(folded("The server is fired up and ready to roll!\n", 0.5), verdict=Verdict("ready", "ready"))
     assert ready_after_s(ready) is None
     assert as_text(replace(ready, t=0.6))[0].startswith("READY: ")
     assert as_text(replace(ready, t=40.0))[0].startswith("READY (for 40s): ")
