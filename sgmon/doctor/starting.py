@@ -174,10 +174,13 @@ def _room() -> Check:
 
 
 def _interfaces() -> Iterator[Check]:
+    import psutil
+
     try:
-        there = set(os.listdir("/sys/class/net"))
+        up = {name: state.isup for name, state in psutil.net_if_stats().items()}
     except OSError:
         return
+    there = set(up)
     for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
         value = os.environ.get(name, "")
         if not value:
@@ -190,6 +193,8 @@ def _interfaces() -> Iterator[Check]:
         if lost:
             words = f"{value}: no interface {', '.join(lost)} here (there are {', '.join(sorted(there))})"
             yield Check(GROUP, name, "bad", words, f"unset {name}, or name one of these")
+        elif not any(up[each] for word in wanted for each in there if each.startswith(word)):
+            yield Check(GROUP, name, "bad", f"{value}: the interface is down", f"ip link set {wanted[0]} up")
         else:
             yield Check(GROUP, name, "ok", value)
 

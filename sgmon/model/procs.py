@@ -153,11 +153,9 @@ class ProcsReading:
 
     processes: tuple[Process, ...] = ()
     uid: int | None = None
-    cpu_count: int | None = None
     read_ahead_bytes: int | None = None
     oom_kills: int | None = None  # of the server's cgroup, else of the host (vmstat)
     model_bytes: int | None = None  # sum of *.safetensors in the model folder
-    model_shards: int | None = None
     cgroup_frozen: bool = False
     throttled: int | None = None  # cpu.stat nr_throttled
     missing: tuple[Missing, ...] = ()

@@ -173,7 +173,7 @@ class Run:
         for process in processes:
             if not process.gone:
                 self.known[process.pid] = process
-        return ProcsReading(processes=tuple(processes), uid=0, cpu_count=2, read_ahead_bytes=128 * 1024)
+        return ProcsReading(processes=tuple(processes), uid=0, read_ahead_bytes=128 * 1024)
 
     def _inferred(self, born: list[dict], roles: dict[int, str]) -> dict[int, str]:
         """Importing children by birth order: the schedulers of this node first, the rest has no rank."""

@@ -94,7 +94,7 @@ class World:
         self.ranks = [Rank(name, 101 + i) for i, name in enumerate(names)]
         self.launcher = Rank("", 100, role="launcher", wchan="poll_schedule_timeout")
         self.has_gpu, self.t, self.offset, self.lines = gpu, 0.0, 0, 0
-        self.host: dict[str, Any] = {"read_ahead_bytes": 128 * 1024, "oom_kills": 0, "cpu_count": 8}
+        self.host: dict[str, Any] = {"read_ahead_bytes": 128 * 1024, "oom_kills": 0}
         self.age_s: float | None = None  # of what is logged: None: written now
         self.store = Store(0.0)
         self.history: list[tuple[float, Verdict]] = []

@@ -8,6 +8,7 @@ import socket
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sgmon.doctor import Check, seeing, server_checks, starting
@@ -128,6 +129,14 @@ def test_nccl_interfaces(value: str, status: str | None, monkeypatch: pytest.Mon
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", value)
     found = [check.status for check in starting("/proc", 1, None) if check.name == "NCCL_SOCKET_IFNAME"]
     assert found == ([status] if status else [])
+
+
+def test_an_interface_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    down = next(iter(psutil.net_if_stats().values()))._replace(isup=False)
+    monkeypatch.setattr(psutil, "net_if_stats", lambda: {"ib0": down})
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "ib")
+    check = _named(starting("/proc", 1, None), "NCCL_SOCKET_IFNAME")
+    assert (check.status, check.text) == ("bad", "ib: the interface is down")
 
 
 def test_the_command_lists_both_groups(capsys: pytest.CaptureFixture[str]) -> None:

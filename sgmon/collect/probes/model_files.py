@@ -23,7 +23,6 @@ class ModelFiles:
     def __init__(self, root: str, server: Server) -> None:
         self.folder = ""
         self.total_bytes: int | None = None
-        self.shards: int | None = None
         self._root = root
         self._server = server
         self._thread: threading.Thread | None = None
@@ -43,7 +42,7 @@ class ModelFiles:
         for folder in model_folders(inside, self._server):
             sizes = _sizes(inside, folder)
             if sizes:
-                self.folder, self.shards, self.total_bytes = folder, len(sizes), sum(sizes)
+                self.folder, self.total_bytes = folder, sum(sizes)
                 return
 
 

@@ -6,7 +6,6 @@ all threads each five seconds; maps while weights are mapped. Helpers and compil
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from sgmon.collect.probes import descendants
@@ -200,11 +199,9 @@ class Tree:
         return ProcsReading(
             processes=processes,
             uid=launcher.uid if launcher else None,
-            cpu_count=os.cpu_count(),
             read_ahead_bytes=self._host.read_ahead_bytes(shards.mount if shards else model.folder),
             oom_kills=limits.oom_kills,
             model_bytes=model.total_bytes,
-            model_shards=model.shards,
             cgroup_frozen=bool(limits.frozen),
             throttled=limits.throttled,
             missing=(),
