@@ -26,7 +26,7 @@ from sgmon.analyse.stacks.merge import merge
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.pyspy_dump import find_pyspy
-from sgmon.model import Process, StackDump
+from sgmon.model import Process, Role, StackDump
 from sgmon.servers.sglang.stacks import STACKS
 from sgmon.settings import Settings
 
@@ -77,7 +77,7 @@ class Target:
 
 def dump_all(targets: list[Target], samples: int, interval_s: float = 1.0) -> tuple[StackDump, ...]:
     """What `d` (one target, one sample) and `D` do, through the probe."""
-    processes = tuple(Process(t.child.pid, 0, 0, "scheduler", rank=f"TP{n}") for n, t in enumerate(targets))
+    processes = tuple(Process(t.child.pid, 0, 0, Role.WORKER, rank=f"TP{n}") for n, t in enumerate(targets))
     probe = StackProbe(Watched(Settings(), Clock()), lambda: processes)
     probe.request([process.pid for process in processes], samples, interval_s=interval_s)
     while True:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from sgmon.model import Snapshot
+from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from tui_app.lines_screen import LinesScreen
 from widgets.detail_lines import detail_lines, process_of
@@ -27,7 +28,7 @@ class DetailScreen(LinesScreen):
 
     def title_line(self, snapshot: Snapshot) -> Line:
         process = process_of(snapshot, self.pid)
-        name = clean(process.rank or process.role, 24) if process else "gone"
+        name = clean(process.rank or role_label(snapshot.family, process.role), 24) if process else "gone"
         return (
             (f" {name} ", "title-focus"),
             (f"  pid {self.pid}", "strong"),
@@ -40,5 +41,7 @@ class DetailScreen(LinesScreen):
     def action_dump(self) -> None:
         from tui_app.stack_screen import StackScreen
 
-        process = process_of(self.session.latest, self.pid)
-        self.app.push_screen(StackScreen((self.pid,), process.rank or process.role if process else str(self.pid)))
+        snapshot = self.session.latest
+        process = process_of(snapshot, self.pid)
+        name = process.rank or role_label(snapshot.family, process.role) if process else str(self.pid)
+        self.app.push_screen(StackScreen((self.pid,), name))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sgmon.analyse.stacks.compare import Comparison, compare
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Snapshot, StackDump
+from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from sgmon.units import rank_list
 from widgets.line import Line
@@ -22,7 +23,7 @@ def since_before(snapshot: Snapshot, dumps: Sequence[StackDump]) -> list[Line]:
         before = _before(snapshot, dumps, dump)
         if before is not None and not dump.error:
             found = compare(before, dump, version, rules)
-            said.setdefault(found.words, []).append((dump.rank or dump.role, found))
+            said.setdefault(found.words, []).append((dump.rank or role_label(snapshot.family, dump.role), found))
     rows: list[Line] = []
     for words, ranks in said.items():
         names = rank_list([name for name, _ in ranks])

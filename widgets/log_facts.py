@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sgmon.model import LogState, Snapshot
+from sgmon.model import LogState, Role, Snapshot
 from widgets.ages import rough
 from widgets.log_rows import QUIET_S
 from widgets.log_text import LogText
@@ -90,7 +90,7 @@ class LogFacts:
 
 def expected_ranks(snapshot: Snapshot) -> tuple[str, ...]:
     """Ranks that should print: of the schedulers that live, else those that the log has shown."""
-    ranks = {p.rank for p in snapshot.procs.processes if p.role == "scheduler" and p.rank}
+    ranks = {p.rank for p in snapshot.procs.processes if p.role == Role.WORKER and p.rank}
     ranks |= {r.rank for r in snapshot.log.ranks if r.rank}
     return tuple(sorted(ranks, key=_by_number))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgmon.analyse.phase_times import phase_seconds
-from sgmon.model import Milestone, Process, RankProgress, Snapshot
+from sgmon.model import Milestone, Process, RankProgress, Role, Snapshot
 from widgets.ages import rough
 
 #: phases in their usual order with a long and a short column name
@@ -65,7 +65,7 @@ def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
     """Ranks by phase, equal ones folded, odd ones apart; the launcher last."""
     columns = columns_for(snapshot)
     progress = {item.rank: item for item in snapshot.log.ranks}
-    importing = {p.rank for p in snapshot.procs.processes if p.role == "importing" and p.rank and not p.gone}
+    importing = {p.rank for p in snapshot.procs.processes if p.role == Role.IMPORTING and p.rank and not p.gone}
     ranks = _rank_names(snapshot, progress)
     single = ranks == [""]
     odd = set(snapshot.verdict.odd_ranks)
@@ -101,7 +101,7 @@ def _fold(rows: list[RankRow]) -> RankRow:
 
 def _rank_names(snapshot: Snapshot, progress: dict[str, RankProgress]) -> list[str]:
     names = {rank for rank in progress if rank}
-    names |= {p.rank for p in snapshot.procs.processes if p.rank and p.role in ("scheduler", "importing")}
+    names |= {p.rank for p in snapshot.procs.processes if p.rank and p.role in (Role.WORKER, Role.IMPORTING)}
     if not names and snapshot.server is not None and snapshot.server.args.tp > 1:
         args = snapshot.server.args
         first = args.node_rank * (args.tp // max(1, args.nnodes)) if args.nnodes > 1 else 0
@@ -230,7 +230,7 @@ def has_ended(snapshot: Snapshot) -> bool:
 
 def _has_no_launcher(processes: tuple[Process, ...]) -> bool:
     """Whether the launcher is seen to be gone (not: not seen yet)."""
-    launcher = next((p for p in processes if p.role == "launcher"), None)
+    launcher = next((p for p in processes if p.role == Role.LAUNCHER), None)
     if launcher is not None:
         return launcher.gone or launcher.state == "Z"
     return bool(processes) and all(p.gone for p in processes)

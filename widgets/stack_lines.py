@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sgmon.model import Frame, StackClass, StackDump, Thread
+from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from sgmon.units import age, duration, plural, rank_list
 from widgets.line import Line, cell, cell_len, wrap
@@ -19,6 +20,7 @@ class StackOptions(NamedTuple):
 
     threads: bool = False  # other threads too
     width: int = 120
+    family: str = ""  # of the server: what its roles are called
 
 
 def is_ours(frame: Frame) -> bool:
@@ -136,7 +138,7 @@ def frame_lines(stack: Sequence[Frame], width: int) -> list[Line]:
 
 def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]:
     """One process: main thread first, others folded to their names."""
-    who = clean(item.rank or item.role, 24)
+    who = clean(item.rank or role_label(options.family, item.role), 24)
     facts = [f"pid {item.pid}", f"taken {age(now - item.t)} ago"]
     facts += [f"in {_short(item.took_s)}"] if item.took_s is not None else []
     facts += ["native"] if item.native else []

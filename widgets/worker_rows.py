@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sgmon.model import ActivityClock, Process, Snapshot
+from sgmon.model import ActivityClock, Process, Role, Snapshot
+from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from sgmon.units import plural, rank_list
 from widgets.ages import rough
 from widgets.phases import natural_key
 from widgets.states import process_word
 
-_RANK_ROLES = ("scheduler", "importing")
-_HELPER_ROLES = ("resource_tracker", "compiler", "other")
-_ROLE_ORDER = {"launcher": 0, "dp_controller": 1, "scheduler": 2, "importing": 2, "tokenizer": 3, "detokenizer": 4}
+_RANK_ROLES = (Role.WORKER, Role.IMPORTING)
+_HELPER_ROLES = (Role.RESOURCE_TRACKER, Role.COMPILER, Role.OTHER)
+_ROLE_ORDER = {
+    Role.LAUNCHER: 0,
+    Role.CONTROLLER: 1,
+    Role.WORKER: 2,
+    Role.IMPORTING: 2,
+    Role.TOKENIZER: 3,
+    Role.DETOKENIZER: 4,
+}
 _FRESH_S = 10
 _SIGNALS = {"gpu_memory": "GPU mem"}
 _LIVELY = ("run", "sleep", "disk", "importing")
@@ -26,7 +34,7 @@ class WorkerRow(NamedTuple):
     pids: tuple[int, ...]
     label: str
     ranks: tuple[str, ...]
-    role: str
+    role: Role
     state: str
     state_style: str
     cpu: float | None
@@ -44,7 +52,7 @@ class WorkerRow(NamedTuple):
 
     @property
     def is_rank(self) -> bool:
-        return self.role == "scheduler" or (self.role == "importing" and bool(self.ranks))
+        return self.role == Role.WORKER or (self.role == Role.IMPORTING and bool(self.ranks))
 
     @property
     def is_helper(self) -> bool:
@@ -66,17 +74,20 @@ def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
         snapshot.procs.processes,
         key=lambda p: (_ROLE_ORDER.get(p.role, 9), natural_key(p.rank or "~"), p.pid),
     )
-    return [_row(process, clocks.get(process.pid), snapshot.t, odd) for process in processes]
+    return [
+        _row(process, role_label(snapshot.family, process.role), clocks.get(process.pid), snapshot.t, odd)
+        for process in processes
+    ]
 
 
-def _row(process: Process, clock: ActivityClock | None, t: float, odd: set[str]) -> WorkerRow:
+def _row(process: Process, role: str, clock: ActivityClock | None, t: float, odd: set[str]) -> WorkerRow:
     state, state_style = process_word(process)
     blocked, blocked_style = blocked_in(process)
     activity, activity_s = last_activity(clock, t)
-    label = process.rank or process.role.replace("_", " ")
+    label = process.rank or role
     if process.rank and process.rank_inferred:
         label += "~"
-    if process.role == "importing":
+    if process.role == Role.IMPORTING:
         state = "importing" if state in ("run", "sleep", "disk") else state
     rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
     known = [part for part in rss_parts if part is not None]
@@ -186,10 +197,10 @@ def _sum(values: Iterable[float | None]) -> float | None:
 def log_sentence(snapshot: Snapshot) -> tuple[str, str]:
     """Where stdout and stderr go, and whether all go to the same place: the first thing people ask."""
     server = snapshot.server
-    processes = [p for p in snapshot.procs.processes if p.role in (*_RANK_ROLES, "launcher") and not p.gone]
+    processes = [p for p in snapshot.procs.processes if p.role in (*_RANK_ROLES, Role.LAUNCHER) and not p.gone]
     if server is None or not processes:
         return "", ""
-    ranks = [p for p in processes if p.role == "scheduler" or (p.role == "importing" and p.rank)]
+    ranks = [p for p in processes if p.role == Role.WORKER or (p.role == Role.IMPORTING and p.rank)]
     elsewhere = [p for p in ranks if p.same_log is False]
     unknown = [p for p in ranks if p.same_log is None]
     path = clean(server.log_path, 120) or clean(server.log_kind or "nowhere known", 30)

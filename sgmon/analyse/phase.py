@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sgmon.analyse.stacks.phase import phase_of, phase_of_all
 from sgmon.analyse.stacks.rules import rules_of
-from sgmon.model import Snapshot, StackDump
+from sgmon.model import Role, Snapshot, StackDump
 
 #: a stack this young tells the phase of now; an older one tells that the start has come this far
 STACK_FRESH_S = 30.0
@@ -123,12 +123,12 @@ def _dumps(snapshot: Snapshot) -> list[StackDump]:
 
 def _from_processes(snapshot: Snapshot) -> str:
     alive = [p for p in snapshot.procs.processes if p.alive]
-    schedulers = [p for p in alive if p.role == "scheduler"]
+    schedulers = [p for p in alive if p.role == Role.WORKER]
     port = snapshot.port
     if port is not None and port.answer == "http" and any(x.ours for x in port.listeners):
         return "ready" if port.status == 200 else "warmup"
     if not schedulers:
-        return "spawn" if any(p.role == "importing" for p in alive) else "launch"
+        return "spawn" if any(p.role == Role.IMPORTING for p in alive) else "launch"
     if snapshot.log.lines:
         return "spawn"  # there is a log and it has not come to "init begin" yet: trust its order
     if any(p.shards is not None and p.shards.names for p in schedulers):

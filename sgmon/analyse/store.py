@@ -138,7 +138,13 @@ class Store:
             return new
         self._matched = seen
         facts = Facts(
-            dumps=new.stacks, processes=new.procs.processes, log=new.log, ras=new.ras, ras_t=ras_t, port=new.port
+            dumps=new.stacks,
+            processes=new.procs.processes,
+            log=new.log,
+            ras=new.ras,
+            ras_t=ras_t,
+            port=new.port,
+            family=new.family,
         )
         book = with_entries(book_of(rules_of(new.server)), self._user_causes)
         return replace(new, causes=match(facts, book))
@@ -183,7 +189,7 @@ def _keep_args(old: Server, new: Server) -> Server:
 def _with_gpu_ranks(new: Snapshot) -> Snapshot:
     if new.server is None or not new.gpu.gpus:
         return new
-    gpus = assign(new.gpu.gpus, new.procs.processes, new.server.args, new.server.visible_devices)
+    gpus = assign(new.gpu.gpus, new.procs.processes, new.server)
     return new if gpus == new.gpu.gpus else replace(new, gpu=replace(new.gpu, gpus=gpus))
 
 

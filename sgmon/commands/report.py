@@ -11,7 +11,7 @@ from sgmon.commands.bundling import BundleError, make, write
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.discovery import TargetError
-from sgmon.model import Snapshot
+from sgmon.model import Role, Snapshot
 from sgmon.recording.codec import RecordingError
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
@@ -76,7 +76,7 @@ def _live(args: argparse.Namespace) -> Engine:
 
     def look(snapshot: Snapshot) -> None:
         nonlocal asked
-        ranks = any(process.role in ("scheduler", "importing") for process in snapshot.procs.processes)
+        ranks = any(process.role in (Role.WORKER, Role.IMPORTING) for process in snapshot.procs.processes)
         if not asked and ranks and not args.no_stacks:
             asked = True
             engine.request_stacks(None, samples=3, why="report")

@@ -27,13 +27,13 @@ from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
-from sgmon.model import LogReading, LogState, Process, RasReading, StackDump
+from sgmon.model import LogReading, LogState, Process, RasReading, Role, StackDump
 
 HELP = "all ranks' stacks, merged"
 NATIVE_COST = (
     "native frames stop each process for 0.4 to 3.4 seconds and take some 340 MB of memory a dump (two at once)"
 )
-_RANK_ROLES = ("scheduler", "importing")
+_RANK_ROLES = (Role.WORKER, Role.IMPORTING)
 _RAS_S = 14.0  # an answer can take ten seconds, and the first connection may be swallowed
 _LOG_ROUNDS = 400
 _LOG_LINES = 400
@@ -101,7 +101,7 @@ def look(watched: Watched, ranks: Sequence[str], samples: int, native: bool) -> 
     now = again.processes if again is not None else processes
     if ras is not None and ras.answer == "ok" and belongs(ras, now) is False:
         ras = RasReading(ras.address, "garbled", note=f"RAS at {ras.address} answers for another job's processes")
-    facts = Facts(dumps=dumps, processes=now, log=log, lines=lines, ras=ras)
+    facts = Facts(dumps=dumps, processes=now, log=log, lines=lines, ras=ras, family=server.family)
     rules = rules_of(server)
     hits = match(facts, with_entries(book_of(rules), causes))
     return summarize(server.pid, server.version or log.version, dumps, rules, hits, ras)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from sgmon.discovery import args as command_line
-from sgmon.discovery import config, inner, logfile, logged_args, version
+from sgmon.discovery import config, inner, logfile, loghead, version
 from sgmon.discovery.logtarget import LogTarget
 from sgmon.discovery.parents import timeout_above
-from sgmon.discovery.server_args import from_mapping
-from sgmon.discovery.servers import Found
+from sgmon.discovery.servers import Launcher
 from sgmon.model import Missing, Server, ServerArgs
 from sgmon.proc.guard import Guard, HungError
+from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
+from sgmon.text import masked_argv
 
 #: how long the files of an installation may keep us waiting
 SLOW_S = 2.0
@@ -18,31 +18,30 @@ RETITLED = "retitled: not known yet"
 _VERSIONS: Guard[version.Version] = Guard()
 
 
-def arguments(root: str, found: Found) -> tuple[ServerArgs, str]:
+def arguments(root: str, launcher: Launcher) -> tuple[ServerArgs, str]:
     """The arguments and where they were read. A title hides the command line: then the log's line is looked for."""
-    if found.launch.form in ("module", "serve"):
-        inside = inner.of(root, found.stat.pid)
-        values = command_line.parse(
-            found.launch.tail, serve=found.launch.form == "serve", config=lambda path: config.read(inside, path)
-        )
-        source = f"command line and {values['config']}" if values.get("config") else "command line"
-        return from_mapping(values), source
-    logged = logged_args.find(inner.of(root, found.stat.pid))
-    return (ServerArgs(), RETITLED) if logged is None else (logged, "server_args line of the log")
+    inside = inner.of(root, launcher.stat.pid)
+    discovery = launcher.family.discovery
+    if launcher.launch.tail is not None:
+        args = discovery.parse_args(launcher.launch, lambda path: config.read(inside, path))
+        file = dict(args.raw).get("config")
+        return args, f"command line and {file}" if file else "command line"
+    logged = discovery.args_from_log(loghead.read(inside))
+    return (ServerArgs(known=False), RETITLED) if logged is None else (logged, "server_args line of the log")
 
 
-def describe(root: str, found: Found, settings: Settings, known: Server | None = None) -> Server:
+def describe(root: str, launcher: Launcher, settings: Settings, known: Server | None = None) -> Server:
     """The server as it stands now. ``known``, an earlier answer for the same process, spares the slow parts."""
-    pid = found.stat.pid
+    pid = launcher.stat.pid
     inside = inner.of(root, pid)
     gaps: list[Missing] = []
-    if known is None or known.args_source == RETITLED:
-        args, source = arguments(root, found)
+    if known is None or not known.args.known:
+        args, source = arguments(root, launcher)
     else:
         args, source = known.args, known.args_source
     environ = inner.environment(root, pid)
     if known is None or not known.version:
-        installed, gap = _version(inside, found, environ)
+        installed, gap = _version(inside, launcher, environ)
         gaps += [gap] if gap else []
     else:
         installed = version.Version(known.version, known.version_source, known.site_packages)
@@ -51,9 +50,10 @@ def describe(root: str, found: Found, settings: Settings, known: Server | None =
     gaps += [log.missing] if log.missing else []
     return Server(
         pid=pid,
-        start_ticks=found.stat.start_ticks,
-        started_epoch=version.started_epoch(root, found.stat.start_ticks),
-        argv=command_line.masked(found.argv),
+        family=launcher.family.name,
+        start_ticks=launcher.stat.start_ticks,
+        started_epoch=version.started_epoch(root, launcher.stat.start_ticks),
+        argv=masked_argv(launcher.argv, is_secret_flag),
         args=args,
         args_source=source,
         version=installed.number,
@@ -81,11 +81,13 @@ def _visible(environ: dict[str, str] | None, known: Server | None) -> str | None
 
 
 def _version(
-    inside: inner.Inside, found: Found, environ: dict[str, str] | None
+    inside: inner.Inside, launcher: Launcher, environ: dict[str, str] | None
 ) -> tuple[version.Version, Missing | None]:
-    key = (inside.root, found.stat.pid, found.stat.start_ticks)
+    key = (inside.root, launcher.stat.pid, launcher.stat.start_ticks)
     try:
-        seen = _VERSIONS.run(key, lambda: version.find(inside, found.argv, environ), SLOW_S)
+        seen = _VERSIONS.run(
+            key, lambda: version.find(inside, launcher.family.package, launcher.argv, environ), SLOW_S
+        )
     except HungError:
         why = "the files of its Python do not answer"
         return version.Version(), Missing("version", why, "is a network file system hung? Look at: mount, dmesg")

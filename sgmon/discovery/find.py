@@ -6,17 +6,16 @@ import os
 from pathlib import Path
 
 from sgmon.discovery import servers, tree
-from sgmon.discovery.args import masked
-from sgmon.discovery.describe import RETITLED, arguments, describe
+from sgmon.discovery.describe import arguments, describe
 from sgmon.discovery.errors import TargetError
-from sgmon.discovery.servers import Found, Scan
+from sgmon.discovery.servers import Launcher, Scan
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Candidate, Server, ServerArgs, ServerReading
 from sgmon.proc import exits
+from sgmon.servers import registry
+from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
-from sgmon.text import clean
-
-LOOKED_FOR = "python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server"
+from sgmon.text import clean, masked_argv
 
 
 def find(root: Path | str, settings: Settings, known: Server | None = None) -> ServerReading:
@@ -28,7 +27,7 @@ def find(root: Path | str, settings: Settings, known: Server | None = None) -> S
         raise TargetError(words, "run sgmon on the Linux machine where the server runs")
     scan = servers.look(base)
     args = {found.stat.pid: _arguments(base, found, known) for found in scan.servers}
-    candidates = tuple(_candidate(base, found, *args[found.stat.pid]) for found in scan.servers)
+    candidates = tuple(_candidate(base, found, args[found.stat.pid][0]) for found in scan.servers)
     chosen = _choose(base, scan, args, settings)
     looked_for = _looked_for(scan, settings)
     if chosen is None:
@@ -37,22 +36,22 @@ def find(root: Path | str, settings: Settings, known: Server | None = None) -> S
     return ServerReading(describe(base, chosen, settings, old), candidates, looked_for)
 
 
-def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], settings: Settings) -> Found | None:
+def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], settings: Settings) -> Launcher | None:
     if settings.pid is not None:
         return _above(base, settings.pid, scan)
     if settings.port is None:
         return scan.servers[0] if scan.servers else None
     hidden = None
     for found in scan.servers:
-        its, source = args[found.stat.pid]
-        if source == RETITLED:
+        its, _ = args[found.stat.pid]
+        if not its.known:
             hidden = hidden or found  # its port is not known: it may be the one
         elif its.port == settings.port:
             return found
     return hidden
 
 
-def _above(base: str, pid: int, scan: Scan) -> Found:
+def _above(base: str, pid: int, scan: Scan) -> Launcher:
     """The launcher that ``pid`` is, or belongs to, or has started."""
     by_pid = {found.stat.pid: found for found in scan.servers}
     if pid in by_pid:
@@ -67,21 +66,22 @@ def _above(base: str, pid: int, scan: Scan) -> Found:
         if pid in tree.ancestors(found.stat.pid, scan.table):
             return found
     argv = scan.argvs.get(pid, ())
-    name = clean(" ".join(masked(argv)), 60) or clean(scan.table[pid].comm)
-    if argv and argv[0].startswith("sglang::"):
-        raise TargetError(f"process {pid} ({name}) is SGLang's, but its launcher is gone", _others(scan))
-    raise TargetError(f"process {pid} ({name}) is no SGLang server and belongs to none", _others(scan))
+    name = clean(" ".join(masked_argv(argv, is_secret_flag)), 60) or clean(scan.table[pid].comm)
+    family = registry.family_of_title(argv)
+    if family is not None:
+        raise TargetError(f"process {pid} ({name}) is {family.label}'s, but its launcher is gone", _others(scan))
+    raise TargetError(f"process {pid} ({name}) is no {registry.labels()} server and belongs to none", _others(scan))
 
 
 def _others(scan: Scan) -> str:
     if not scan.servers:
-        return "no SGLang server runs here: without --pid sgmon waits for one"
+        return f"no {registry.labels()} server runs here: without --pid sgmon waits for one"
     pids = ", ".join(str(found.stat.pid) for found in scan.servers[:5])
-    return f"SGLang servers here: pid {pids} (without --pid the newest is watched)"
+    return f"servers here: pid {pids} (without --pid the newest is watched)"
 
 
 def _looked_for(scan: Scan, settings: Settings) -> str:
-    words = f"{LOOKED_FOR}, among {len(scan.table)} processes"
+    words = f"{', '.join(family.launched_by for family in registry.families())}, among {len(scan.table)} processes"
     if settings.port is not None:
         words = f"a server with port {settings.port}: {words}"
     if 1 not in scan.table:
@@ -89,22 +89,22 @@ def _looked_for(scan: Scan, settings: Settings) -> str:
     return words
 
 
-def _candidate(base: str, found: Found, args: ServerArgs, source: str) -> Candidate:
+def _candidate(base: str, launcher: Launcher, args: ServerArgs) -> Candidate:
     return Candidate(
-        pid=found.stat.pid,
-        start_ticks=found.stat.start_ticks,
-        title=clean(" ".join(masked(found.argv)), 200),
-        port=None if source == RETITLED else args.port,
+        pid=launcher.stat.pid,
+        start_ticks=launcher.stat.start_ticks,
+        title=clean(" ".join(masked_argv(launcher.argv, is_secret_flag)), 200),
+        port=args.port if args.known else None,
         model=args.model_path,
-        started_epoch=started_epoch(base, found.stat.start_ticks),
+        started_epoch=started_epoch(base, launcher.stat.start_ticks),
     )
 
 
-def _arguments(base: str, found: Found, known: Server | None) -> tuple[ServerArgs, str]:
-    if known is not None and _same(found, known) and known.args_source != RETITLED:
+def _arguments(base: str, launcher: Launcher, known: Server | None) -> tuple[ServerArgs, str]:
+    if known is not None and _same(launcher, known) and known.args.known:
         return known.args, known.args_source
-    return arguments(base, found)
+    return arguments(base, launcher)
 
 
-def _same(found: Found, known: Server) -> bool:
-    return (found.stat.pid, found.stat.start_ticks) == (known.pid, known.start_ticks)
+def _same(launcher: Launcher, known: Server) -> bool:
+    return (launcher.stat.pid, launcher.stat.start_ticks) == (known.pid, known.start_ticks)

@@ -1,32 +1,40 @@
-"""Every SGLang launcher among the visible processes, newest first."""
+"""Every launcher of a server among the visible processes, newest first."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from sgmon.discovery import launch, titles, tree
+from sgmon.discovery import tree
+from sgmon.discovery.process_roles import role_of
+from sgmon.model import Role
 from sgmon.proc import stat
 from sgmon.proc.guard import Guard, HungError
 from sgmon.proc.stat import Stat
+from sgmon.servers import registry
+from sgmon.servers.command import is_python
+from sgmon.servers.family import Launch, ServerFamily
 
 _GUARD: Guard[tuple[str, ...]] = Guard()
 #: parents that adopt orphans, or hold workers of many servers (ray): no launcher of anything
 _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
+#: roles of a family's own processes that stand between its launcher and a worker
+_SPAWNERS = frozenset({Role.CONTROLLER, Role.WORKER, Role.ENGINE, Role.IMPORTING})
 
 
-class Found(NamedTuple):
-    """One launcher. launch.form "engine": a script whose own children are SGLang's (``sglang.Engine``)."""
+class Launcher(NamedTuple):
+    """The process that starts a server."""
 
     stat: Stat
     argv: tuple[str, ...]
-    launch: launch.Launch
+    launch: Launch
+    family: ServerFamily
 
 
 class Scan(NamedTuple):
     """One look at all processes."""
 
     table: dict[int, Stat]
-    servers: tuple[Found, ...]
+    servers: tuple[Launcher, ...]
     argvs: dict[int, tuple[str, ...]]
 
 
@@ -34,8 +42,8 @@ def look(root: str) -> Scan:
     """Reads stat and cmdline of every process: about 50 us each."""
     table = tree.scan(root)
     argvs: dict[int, tuple[str, ...]] = {}
-    found: dict[int, Found] = {}
-    workers: list[int] = []
+    launchers: dict[int, Launcher] = {}
+    workers: dict[int, ServerFamily] = {}
     for pid, seen in table.items():
         try:
             argv = _cmdline(root, pid, seen.state)
@@ -44,15 +52,18 @@ def look(root: str) -> Scan:
         if not argv:
             continue
         argvs[pid] = argv
-        started = launch.recognise(argv)
-        if started is not None:
-            found[pid] = Found(seen, argv, started)
-        elif argv[0].startswith(("sglang::scheduler", "sgl_diffusion::scheduler")):
-            workers.append(pid)
-    _add_engines(found, workers, table, argvs)
+        recognised = registry.recognise(argv)
+        if recognised is not None:
+            family, launch = recognised
+            launchers[pid] = Launcher(seen, argv, launch, family)
+            continue
+        owner = registry.family_of_title(argv)
+        if owner is not None and owner.discovery.role_of(argv) is Role.WORKER:
+            workers[pid] = owner
+    _add_engines(launchers, workers, table, argvs)
     # A process that was just forked still carries its parent's command line: the topmost one is the launcher.
-    tops = [f for pid, f in found.items() if not any(up in found for up in tree.ancestors(pid, table))]
-    tops.sort(key=lambda f: (f.stat.start_ticks, f.stat.pid), reverse=True)
+    tops = [one for pid, one in launchers.items() if not any(up in launchers for up in tree.ancestors(pid, table))]
+    tops.sort(key=lambda one: (one.stat.start_ticks, one.stat.pid), reverse=True)
     return Scan(table, tuple(tops), argvs)
 
 
@@ -65,19 +76,21 @@ def _cmdline(root: str, pid: int, state: str) -> tuple[str, ...]:
 
 
 def _add_engines(
-    found: dict[int, Found], workers: list[int], table: dict[int, Stat], argvs: dict[int, tuple[str, ...]]
+    launchers: dict[int, Launcher],
+    workers: dict[int, ServerFamily],
+    table: dict[int, Stat],
+    argvs: dict[int, tuple[str, ...]],
 ) -> None:
-    """The Python process above schedulers that no known launcher is above."""
-    for pid in workers:
+    """Adds the Python process above workers that no known launcher is above."""
+    for pid, family in workers.items():
         above = list(tree.ancestors(pid, table))
-        if any(up in found for up in above):
+        if any(up in launchers for up in above):
             continue
         for up in above:
             argv = argvs.get(up, ())
-            if not argv or titles.role_of(argv) != "other" or table[up].comm in _ADOPTERS or up == 1:
-                if argv and titles.role_of(argv) in ("dp_controller", "scheduler", "importing"):
-                    continue
-                break
-            if launch.is_python(argv):
-                found[up] = Found(table[up], argv, launch.Launch("engine"))
+            role = role_of(argv, family)
+            if role in _SPAWNERS:
+                continue
+            if argv and role is Role.OTHER and table[up].comm not in _ADOPTERS and up != 1 and is_python(argv):
+                launchers[up] = Launcher(table[up], argv, Launch("engine"), family)
             break

@@ -1,4 +1,4 @@
-"""SGLang's version from the installation that the server runs, read from file names, never imported."""
+"""The version of the package that the server runs, read from file names, never imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 from sgmon.discovery.inner import Inside
 from sgmon.proc import maps, stat
 
-_DIST_INFO = re.compile(r"^sglang-(\d[^-]*)\.dist-info$")
 _VERSION_LINE = re.compile(r"^\s*(?:__version__|version)\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
@@ -22,11 +21,11 @@ class Version(NamedTuple):
     site_packages: str = ""
 
 
-def find(inside: Inside, argv: tuple[str, ...], environ: dict[str, str] | None) -> Version:
+def find(inside: Inside, package: str, argv: tuple[str, ...], environ: dict[str, str] | None) -> Version:
     """Looks where that Python looks: PYTHONPATH, what it has mapped, its venv and prefix, its working directory."""
     looked = []
     for folder in folders(inside, argv, environ or {}):
-        found = _in_folder(inside, folder)
+        found = _in_folder(inside, package, folder)
         if found is not None:
             return found
         looked.append(folder)
@@ -51,7 +50,7 @@ def folders(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) -> l
                     found.setdefault(f"{prefix}/{lib}/{name}/site-packages")
                     found.setdefault(f"{prefix}/{lib}/{name}/dist-packages")
     if inside.cwd:
-        found.setdefault(inside.cwd)  # `python -m` puts it first, but it seldom holds sglang
+        found.setdefault(inside.cwd)  # `python -m` puts it first, but it seldom holds the package
         found.setdefault(f"{inside.cwd}/python")
     return list(found)
 
@@ -79,20 +78,20 @@ def _prefixes(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) ->
     return list(found)
 
 
-def _in_folder(inside: Inside, folder: str) -> Version | None:
+def _in_folder(inside: Inside, package: str, folder: str) -> Version | None:
     for name in inside.listing(folder):
-        match = _DIST_INFO.match(name)
+        match = re.match(rf"{re.escape(package)}-(\d[^-]*)\.dist-info$", name)
         if match:
             source = f"{folder}/{name}"
             editable = _editable(inside, source)
             return Version(match[1], f"{source}{editable}", folder)
-    if not inside.has(f"{folder}/sglang/__init__.py"):
+    if not inside.has(f"{folder}/{package}/__init__.py"):
         return None
     for name in ("version.py", "_version.py"):
-        match = _VERSION_LINE.search(inside.text(f"{folder}/sglang/{name}"))
+        match = _VERSION_LINE.search(inside.text(f"{folder}/{package}/{name}"))
         if match:
-            return Version(match[1], f"{folder}/sglang/{name} (source checkout)", folder)
-    return Version(source=f"{folder}/sglang has no version file (source checkout)", site_packages=folder)
+            return Version(match[1], f"{folder}/{package}/{name} (source checkout)", folder)
+    return Version(source=f"{folder}/{package} has no version file (source checkout)", site_packages=folder)
 
 
 def _editable(inside: Inside, dist_info: str) -> str:

@@ -32,7 +32,6 @@ from sgmon.export.json_schema import (
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
 from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
-from sgmon.model.roles import Role
 from sgmon.text import clean, masked_argv
 
 
@@ -130,7 +129,7 @@ def _rank(snapshot: Snapshot, process: Process, rank: Rank | None) -> RankReport
     return RankReport(
         rank=process.rank,
         rank_inferred=process.rank_inferred,
-        role=Role(process.role).value,
+        role=process.role.value,
         role_label=role_label(snapshot.server, process),
         pid=process.pid,
         state=process.state,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sgmon import units
 from sgmon.model import Mark, PortReading, Process, Rank, Server, Snapshot
 from sgmon.model.roles import Role
+from sgmon.servers import registry
 from sgmon.text import clean, mask
 
 _SHOWN_ROLES = frozenset(
@@ -21,7 +22,7 @@ def safe(text: str | float | None) -> str:
 
 def shown_processes(snapshot: Snapshot) -> tuple[Process, ...]:
     """Those whose life and death matter to a start; ranks that have ended come last, with their last facts."""
-    seen = tuple(process for process in snapshot.procs.processes if Role(process.role) in _SHOWN_ROLES)
+    seen = tuple(process for process in snapshot.procs.processes if process.role in _SHOWN_ROLES)
     pids = {process.pid for process in seen}
     return (*seen, *(_ended(rank) for rank in snapshot.ranks if rank.pid not in pids))
 
@@ -34,8 +35,8 @@ def _ended(rank: Rank) -> Process:
 
 
 def role_label(server: Server | None, process: Process) -> str:
-    """What the server's family calls the role of this process: "scheduler"."""
-    return str(process.role)
+    """What the server's family calls the role of this process: Role.WORKER."""
+    return registry.role_label("" if server is None else server.family, process.role)
 
 
 def last_activity(snapshot: Snapshot, process: Process) -> Mark | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
-from sgmon.model import LogState, Milestone, ServerArgs, Snapshot
+from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
 from sgmon.text import clean, mask
 
 #: a share of the model's bytes in the page cache above which its start counts as warm
@@ -52,7 +52,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
     assert server is not None
     began_t = snapshot.began_t or 0.0
     passed = _passed(log, lambda milestone: (snapshot.passed_t(milestone) or 0.0) - began_t)
-    quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == "scheduler"]
+    quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == Role.WORKER]
     return FinishedStart(
         key=key_of(snapshot) or StartKey("", host=snapshot.start.host if snapshot.start else ""),
         started=snapshot.epoch + began_t,

@@ -30,6 +30,7 @@ from sgmon.model.procs import (
 )
 from sgmon.model.rank import Rank, RankMilestone, RankStack, RankState, Wait, WaitKind
 from sgmon.model.ras import RasCommunicator, RasRank, RasReading
+from sgmon.model.roles import ESSENTIAL_ROLES, Role
 from sgmon.model.server import Candidate, Server, ServerArgs, ServerReading
 from sgmon.model.snapshot import (
     KINDS,
@@ -53,6 +54,7 @@ from sgmon.model.verdict import (
 from sgmon.model.watchdir import WatchDirReading, WatchedDir
 
 __all__ = [
+    "ESSENTIAL_ROLES",
     "KINDS",
     "STATES",
     "ActivityClock",
@@ -96,6 +98,7 @@ __all__ = [
     "RasRank",
     "RasReading",
     "Reading",
+    "Role",
     "Series",
     "Server",
     "ServerArgs",

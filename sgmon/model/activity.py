@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sgmon.model.roles import Role
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -27,7 +29,7 @@ class ActivityClock:
 
     pid: int
     rank: str
-    role: str
+    role: Role
     since_t: float
     marks: tuple[Mark, ...] = ()
     read_rate: float | None = None  # bytes/s over the last 10 s

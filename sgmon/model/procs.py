@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sgmon.model.roles import Role
 from sgmon.model.verdict import Missing
 
 
@@ -67,8 +68,7 @@ class Shards:
 class Process:
     """One process of the tree at one time; counters are totals since its start.
 
-    role: launcher, scheduler, detokenizer, dp_controller, tokenizer, importing, resource_tracker,
-    compiler, weight_cache, other. rank: "TP0", "DP0 TP1", or "" where SGLang gives none.
+    rank: as the server's log spells it ("TP0", "DP0 TP1"), or "" where it gives none.
     An importing child whose rank is taken from its place in birth order has ``rank_inferred``.
     cpu_s: on a CPU, all threads; wait_s: runnable but waiting for a CPU (schedstat).
     A process that is gone stays in the reading once, with ``gone`` and what is known of its end.
@@ -77,7 +77,7 @@ class Process:
     pid: int
     ppid: int
     start_ticks: int
-    role: str
+    role: Role
     rank: str = ""
     rank_inferred: bool = False
     title: str = ""
@@ -110,7 +110,7 @@ class Process:
     tcp: tuple[TcpPeer, ...] = ()
     compilers: tuple[Compiler, ...] = ()
     ns_pid: int | None = None  # pid inside its own pid namespace
-    becomes: str = ""  # importing only: the role its place in birth order promises
+    becomes: Role = Role.OTHER  # importing only: the role that its place in birth order promises; OTHER: not known
     uid: int | None = None
     waits_for_lock: str = ""  # lock file it waits for (flock), or the file it polls
     lock_holder: int | None = None

@@ -9,8 +9,13 @@ from sgmon.model.verdict import Missing
 
 @dataclass(frozen=True, slots=True)
 class ServerArgs:
-    """The arguments that matter to a monitor. ``None`` means: not given, so SGLang's default holds."""
+    """The arguments that matter to a monitor. ``None`` means: not given, so the server's own default holds.
 
+    known False: nothing could be read (a title hides the command line, and the log has no line with the arguments).
+    Then the other fields are placeholders, not facts: nobody may show or compare them.
+    """
+
+    known: bool = True
     model_path: str = ""
     served_name: str = ""
     host: str = "127.0.0.1"
@@ -48,7 +53,7 @@ RETITLED = "retitled: not known yet"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One SGLang server seen in /proc. ``start_ticks`` (field 22 of stat) tells a reused pid from the old one."""
+    """One server seen in /proc. ``start_ticks`` (field 22 of stat) tells a reused pid from the old one."""
 
     pid: int
     start_ticks: int
@@ -74,7 +79,7 @@ class Server:
     kill_pid: int | None = None
     simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
     missing: tuple[Missing, ...] = ()
-    family: str = "sglang"  # which kind of server: a name of ``sgmon.servers.registry``
+    family: str = "sglang"  # name of its ``ServerFamily``; what was recorded before there were families is SGLang's
 
     @property
     def args_known(self) -> bool:
@@ -85,6 +90,11 @@ class Server:
     def key(self) -> tuple[int, int]:
         """Tells it from a later process with the same pid."""
         return self.pid, self.start_ticks
+
+    @property
+    def args_known(self) -> bool:
+        """Whether the arguments were read. Recordings from before ``known`` say so in ``args_source`` alone."""
+        return self.args.known and not self.args_source.startswith("retitled")
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,11 @@ class Snapshot:
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none
 
     @property
+    def family(self) -> str:
+        """Name of the watched server's family; "" while there is no server."""
+        return "" if self.server is None else self.server.family
+
+    @property
     def began_t(self) -> float | None:
         """When the server's process began, in watch seconds (negative: before the watch)."""
         server = self.server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sgmon.model.roles import Role
 from sgmon.model.verdict import Missing
 
 
@@ -34,7 +35,7 @@ class StackDump:
 
     pid: int
     rank: str
-    role: str
+    role: Role
     t: float
     took_s: float | None = None
     threads: tuple[Thread, ...] = ()

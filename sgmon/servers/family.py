@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,15 +16,19 @@ if TYPE_CHECKING:
 
 
 class Launch(NamedTuple):
-    """A command line that starts a server. form: a word of the family ("module", "serve", "titled", "engine").
-    tail: the server's own arguments; () when the title hides them."""
+    """A command line that starts a server. form: a word of the family ("module", "serve", "titled"), or "engine": a
+    script whose own children are the family's workers. tail: the server's own arguments; None: a title hides them."""
 
     form: str
-    tail: tuple[str, ...] = ()
+    tail: tuple[str, ...] | None = None
+
+
+#: reads the server's config file: path -> names and values, {} when it cannot be read
+ReadConfig = Callable[[str], Mapping[str, object]]
 
 
 class Slot(NamedTuple):
-    """A place in the order of births: what is born there."""
+    """A place in the order in which a process spawns its children: what it spawns there."""
 
     role: Role
     rank: str = ""
@@ -59,8 +63,9 @@ class Discovery:
 
     recognise: argv -> Launch, or None. role_of: argv -> Role (Role.OTHER: not of this family). role_of_comm: the same
     from the 15 bytes of comm, for a zombie. rank_of: title -> rank as the log spells it. expected_children: (role of
-    the parent, args, version) -> what it spawns, in order. parse_args: the tail of a launch -> ServerArgs.
-    args_from_log: a log line -> ServerArgs, or None. gpu_of: (args, rank) -> index among the visible GPUs, or None.
+    the parent, args, version) -> what it spawns, in order. parse_args: a launch whose tail is known -> ServerArgs.
+    args_from_log: text of the log -> ServerArgs, or None. full_flag: "--api-k" -> "api_key": aliases and
+    abbreviations resolved. gpu_of: (args, rank) -> index among the visible GPUs, or None: not known.
     """
 
     recognise: Callable[[tuple[str, ...]], Launch | None]
@@ -68,8 +73,9 @@ class Discovery:
     role_of_comm: Callable[[str], Role]
     rank_of: Callable[[str], str]
     expected_children: Callable[[Role, ServerArgs, str], tuple[Slot, ...]]
-    parse_args: Callable[[Sequence[str]], ServerArgs]
+    parse_args: Callable[[Launch, ReadConfig], ServerArgs]
     args_from_log: Callable[[str], ServerArgs | None]
+    full_flag: Callable[[str], str]
     gpu_of: Callable[[ServerArgs, str], int | None]
 
 
@@ -146,8 +152,9 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class ServerFamily:
-    """One kind of server. name: in recordings and JSON; label: on the screen; package: its distribution.
+    """One kind of server. name: in recordings and JSON; label: on the screen; package: its Python distribution.
 
+    launched_by: command lines and titles by which it is found, for the page that waits for one.
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. folder: the package of its data files
     (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``, ``waits.toml``, ``causes.toml``).
@@ -157,12 +164,37 @@ class ServerFamily:
     label: str
     package: str
     default_port: int
+    launched_by: str
     discovery: Discovery
-    log: LogRules
-    phases: tuple[Phase, ...]
     role_labels: Mapping[Role, str]
     folder: str
+    log: LogRules | None = None  # None: how it writes its log is not known
+    phases: tuple[Phase, ...] = ()
     health: Health = Health()
     stacks: StackRules = StackRules()
     rules: tuple[Callable[[Context], Verdict | None], ...] = ()
     env_prefixes: tuple[str, ...] = ()
+
+
+def unknown_family(name: str) -> ServerFamily:
+    """A family that recognises nothing: for recordings of servers that this version does not know."""
+    return ServerFamily(
+        name=name,
+        label=name or "unknown server",
+        package="",
+        default_port=0,
+        launched_by="",
+        discovery=Discovery(
+            recognise=lambda argv: None,
+            role_of=lambda argv: Role.OTHER,
+            role_of_comm=lambda comm: Role.OTHER,
+            rank_of=lambda title: "",
+            expected_children=lambda parent, args, version: (),
+            parse_args=lambda launch, read_config: ServerArgs(known=False),
+            args_from_log=lambda text: None,
+            full_flag=lambda flag: flag,
+            gpu_of=lambda args, rank: None,
+        ),
+        role_labels={},
+        folder="",
+    )

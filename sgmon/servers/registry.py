@@ -2,10 +2,57 @@
 
 from __future__ import annotations
 
-from sgmon.servers.family import LogRules
-from sgmon.servers.sglang.log import RULES
+from sgmon.model.roles import Role
+from sgmon.servers import sglang
+from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
+from sgmon.text import is_secret_name
+
+_FAMILIES: dict[str, ServerFamily] = {family.name: family for family in (sglang.FAMILY,)}
+
+
+def families() -> tuple[ServerFamily, ...]:
+    """Every family, the most common first."""
+    return tuple(_FAMILIES.values())
+
+
+def get(name: str) -> ServerFamily:
+    """The family of that name (``Server.family``); for one that a newer sgmon has recorded, one that knows nothing."""
+    return _FAMILIES.get(name) or unknown_family(name)
+
+
+def recognise(argv: tuple[str, ...]) -> tuple[ServerFamily, Launch] | None:
+    """The family that this command line starts a server of, and the launch; None when it starts none."""
+    for family in _FAMILIES.values():
+        launch = family.discovery.recognise(argv)
+        if launch is not None:
+            return family, launch
+    return None
+
+
+def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
+    """The family that gives its processes such a title; None for a process that is none of theirs."""
+    for family in _FAMILIES.values():
+        if family.discovery.role_of(argv) is not Role.OTHER:
+            return family
+    return None
 
 
 def log_rules() -> tuple[LogRules, ...]:
     """How each family writes its log, the most common first."""
-    return (RULES,)
+    return tuple(family.log for family in _FAMILIES.values() if family.log is not None)
+
+
+def is_secret_flag(flag: str) -> bool:
+    """Whether a flag holds a secret, in its own spelling or, abbreviated ("--api-k"), in that of a family."""
+    names = (flag, *(family.discovery.full_flag(flag) for family in _FAMILIES.values()))
+    return any(is_secret_name(name) for name in names)
+
+
+def labels() -> str:
+    """ "SGLang", "SGLang or vLLM": the families for a sentence."""
+    return " or ".join(family.label for family in _FAMILIES.values())
+
+
+def role_label(name: str, role: Role) -> str:
+    """What the family of that name calls a role on the screen: "scheduler", "DP controller", "resource tracker"."""
+    return get(name).role_labels.get(role) or role.value.replace("_", " ")

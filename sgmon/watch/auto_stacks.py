@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.analyse.phase import log_is_lost
-from sgmon.model import Snapshot
+from sgmon.model import Role, Snapshot
 
 #: states at which stacks are taken
 ALARMING = frozenset({"suspect", "stalled"})
@@ -45,5 +45,5 @@ class Evidence:
             return "" if known else f"auto: {verdict.state}"
         seen = snapshot.server_seen_t or 0.0
         lost = log_is_lost(snapshot) and snapshot.t - seen >= LOST_S and verdict.state not in _OVER
-        titled = any(p.role == "scheduler" and not p.gone for p in snapshot.procs.processes)
+        titled = any(p.role == Role.WORKER and not p.gone for p in snapshot.procs.processes)
         return "auto: no log" if lost and titled else ""

@@ -17,9 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from sgmon.discovery import args as arguments
-from sgmon.discovery import titles
-from sgmon.discovery.server_args import from_mapping
+from sgmon.discovery.process_roles import role_of, what_it_builds
 from sgmon.model import (
     BlockedCall,
     Compiler,
@@ -32,17 +30,21 @@ from sgmon.model import (
     PortReading,
     Process,
     ProcsReading,
+    Role,
     Server,
     ServerArgs,
     ServerReading,
     Shards,
 )
 from sgmon.recording.writer import Recorder
+from sgmon.servers.sglang import FAMILY, titles
+from sgmon.servers.sglang import args as arguments
+from sgmon.servers.sglang.server_args import from_mapping
 
 #: where the servers lived is nobody's business
 NEUTRAL = re.compile(r"/opt/(?:sglang)\b")
 TICKS = 100.0
-KEPT = {"resource_tracker", "launcher", "scheduler", "importing", "detokenizer", "dp_controller"}
+KEPT = {"resource_tracker", "launcher", Role.WORKER, "importing", "detokenizer", Role.CONTROLLER}
 CALLS = {0: "read", 1: "write", 7: "poll", 35: "nanosleep", 42: "connect", 45: "recvfrom", 61: "wait4"}
 CALLS |= {73: "flock", 202: "futex", 230: "clock_nanosleep", 232: "epoll_wait", 271: "ppoll", 281: "epoll_pwait"}
 
@@ -175,29 +177,29 @@ class Run:
                 self.known[process.pid] = process
         return ProcsReading(processes=tuple(processes), uid=0, read_ahead_bytes=128 * 1024)
 
-    def _inferred(self, born: list[dict], roles: dict[int, str]) -> dict[int, str]:
+    def _inferred(self, born: list[dict], roles: dict[int, Role]) -> dict[int, str]:
         """Importing children by birth order: the schedulers of this node first, the rest has no rank."""
         names = [f"TP{i}" for i in range(self.args.tp // self.args.nnodes or 1)] if self.args.tp > 1 else [""]
         names = [f"DP{i}" for i in range(self.args.dp)] if self.args.dp > 1 else names
         parent = self.pid
         if self.args.dp > 1:
-            parent = next((pid for pid, role in roles.items() if role == "dp_controller"), -1)
-        wanted = ("importing", "scheduler", "detokenizer")
+            parent = next((pid for pid, role in roles.items() if role == Role.CONTROLLER), -1)
+        wanted = ("importing", Role.WORKER, "detokenizer")
         children = [p["pid"] for p in born if p["ppid"] == parent and roles[p["pid"]] in wanted]
         by_place = dict(zip(children, names, strict=False))
         return {pid: rank for pid, rank in by_place.items() if roles[pid] == "importing"}
 
-    def _role(self, p: dict) -> str:
+    def _role(self, p: dict) -> Role:
         if p["pid"] == self.pid:
-            return "launcher"
+            return Role.LAUNCHER
         if p.get("compile"):
-            return "compiler"
+            return Role.COMPILER
         before = self.known.get(p["pid"])
         if p["state"] == "Z" and before is not None:
             return before.role
-        return p.get("role") or titles.role_of(_argv(p["cmdline"]))
+        return Role(p["role"]) if p.get("role") else role_of(_argv(p["cmdline"]), FAMILY)
 
-    def _process(self, p: dict, roles: dict[int, str], raw: dict[int, dict], inferred: dict[int, str]) -> Process:
+    def _process(self, p: dict, roles: dict[int, Role], raw: dict[int, dict], inferred: dict[int, str]) -> Process:
         pid, role = p["pid"], roles[p["pid"]]
         kept = self._carry(p)
         below = _descendants(pid, raw)
@@ -207,7 +209,7 @@ class Run:
         if not self.gpu_kind:
             anon = round(p["rss_mb"] * 1e6)
         shards = tuple(sorted({Path(s).name for s in kept.get("mapped_st") or []}))
-        rank = titles.rank_of(p["cmdline"]) if role == "scheduler" else inferred.get(pid, "")
+        rank = titles.rank_of(p["cmdline"]) if role == Role.WORKER else inferred.get(pid, "")
         before = self.known.get(pid)
         if p["state"] == "Z" and before is not None:
             rank = before.rank
@@ -375,7 +377,7 @@ def _descendants(pid: int, raw: dict[int, dict]) -> list[dict]:
 
 
 def _what(p: dict) -> str:
-    return titles.what_it_builds(_argv(p["cmdline"]))
+    return what_it_builds(_argv(p["cmdline"]))
 
 
 def _argv(command: str) -> tuple[str, ...]:
@@ -437,13 +439,13 @@ def convert_nccl(source: Path, target: Path) -> int:
         if row["kind"] != "sample":
             continue
         t = round(row["at"], 2)
-        launcher = Process(500, 1, 1, "launcher", state="S", threads=4, cpu_s=9.0, wchan="poll_schedule_timeout")
+        launcher = Process(500, 1, 1, Role.LAUNCHER, state="S", threads=4, cpu_s=9.0, wchan="poll_schedule_timeout")
         ranks = [
             Process(
                 pid=p["pid"],
                 ppid=500,
                 start_ticks=p["pid"],
-                role="scheduler",
+                role=Role.WORKER,
                 rank=f"TP{i}",
                 title=f"sglang::scheduler_TP{i}",
                 state=p["st"],

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sgmon.model import RasCommunicator, RasRank, RasReading, ServerArgs
+from sgmon.model import RasCommunicator, RasRank, RasReading, Role, ServerArgs
 from tests.diagnosis.world import MB, Shards, World
 
 LOADED = "Load weight end. elapsed=8.00 s, type=LlamaForCausalLM, avail mem=100.00 GB, mem usage=16.00 GB."
@@ -68,11 +68,11 @@ def test_mismatch_named_by_ras() -> None:
 def test_rank_that_still_imports_is_missing_from_the_rendezvous(wchan: str) -> None:
     world = World(8)
     for rank in world.ranks:
-        rank.does(role="importing", cpu=0.9, state="R", wchan="0")
+        rank.does(role=Role.IMPORTING, cpu=0.9, state="R", wchan="0")
     world.run(20)
     for rank in world.ranks:
         if rank.name != "TP5":
-            rank.does(role="scheduler")
+            rank.does(role=Role.WORKER)
             rank.gloo_wait()
     world["TP0"].store_wait()
     world["TP5"].idle()

@@ -8,7 +8,7 @@ import pytest
 
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.gpu.holders import holdings, unaccounted_bytes
-from sgmon.model import Candidate, Gpu, GpuProcess, GpuReading, Missing, Process, ProcsReading, Server, Snapshot
+from sgmon.model import Candidate, Gpu, GpuProcess, GpuReading, Missing, Process, ProcsReading, Role, Server, Snapshot
 
 GIB = 1024**3
 WORKER = GpuProcess(4711, 31 * GIB, name="sglang::scheduler_TP1")
@@ -25,8 +25,8 @@ def waiting(*gpus: Gpu, **more: object) -> Snapshot:
 
 def starting(*gpus: Gpu, **more: object) -> Snapshot:
     processes = (
-        Process(100, 1, 1, "launcher", state="S"),
-        Process(101, 100, 2, "scheduler", "TP0", title="sglang::scheduler_TP0", state="R", cpu_s=1.0),
+        Process(100, 1, 1, Role.LAUNCHER, state="S"),
+        Process(101, 100, 2, Role.WORKER, "TP0", title="sglang::scheduler_TP0", state="R", cpu_s=1.0),
     )
     return replace(waiting(*gpus), server=Server(100, 1), server_seen_t=1.0, procs=ProcsReading(processes), **more)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.model import Baseline, Event, ServerArgs, Usual, UsualPhase
+from sgmon.model import Baseline, Event, Role, ServerArgs, Usual, UsualPhase
 from tests.diagnosis.world import MB, Compiler, FdTarget, Rank, World
 
 BAD = {"stalled", "stopped", "crashed"}
@@ -85,7 +85,7 @@ def test_mmap_on_fuse_moves_only_rss() -> None:
 
 def test_starved_of_cpu_is_slow() -> None:
     world = World(1)
-    world[0].does(role="importing", state="R", cpu=0.05, wait=0.9)
+    world[0].does(role=Role.IMPORTING, state="R", cpu=0.05, wait=0.9)
     world.run(60)
     assert world.verdict.state == "slow"
     assert "is CPU-starved (5% of a core)" in world.verdict.headline
@@ -209,10 +209,10 @@ def test_ready_replica_spins_while_the_other_still_loads() -> None:
 
 def test_prelaunched_ranks_wait_untitled_for_their_controller() -> None:
     world = World(2, names=["TP0", "TP1"])
-    controller = Rank("", 110, role="importing", state="R", cpu=0.9)
-    controller.does(rank_inferred=False, becomes="dp_controller")
+    controller = Rank("", 110, role=Role.IMPORTING, state="R", cpu=0.9)
+    controller.does(rank_inferred=False, becomes=Role.CONTROLLER)
     for rank in world.ranks:
-        rank.does(role="importing", state="S", wchan="anon_pipe_read")
+        rank.does(role=Role.IMPORTING, state="S", wchan="anon_pipe_read")
     world.ranks.append(controller)
     world.run(120)
     never_bad(world)

@@ -19,6 +19,7 @@ from sgmon.model import (
     PortReading,
     Process,
     ProcsReading,
+    Role,
     Server,
     ServerArgs,
     ServerReading,
@@ -40,7 +41,7 @@ class Rank:
 
     name: str
     pid: int
-    role: str = "scheduler"
+    role: Role = Role.WORKER
     state: str = "S"
     wchan: str | None = "futex_do_wait"
     cpu: float = 0.0
@@ -92,7 +93,7 @@ class World:
         names = names if names is not None else [f"TP{i}" for i in range(tp)] if tp > 1 else [""]
         self.args = args or ServerArgs(tp=tp, model_path="/models/m")
         self.ranks = [Rank(name, 101 + i) for i, name in enumerate(names)]
-        self.launcher = Rank("", 100, role="launcher", wchan="poll_schedule_timeout")
+        self.launcher = Rank("", 100, role=Role.LAUNCHER, wchan="poll_schedule_timeout")
         self.has_gpu, self.t, self.offset, self.lines = gpu, 0.0, 0, 0
         self.host: dict[str, Any] = {"read_ahead_bytes": 128 * 1024, "oom_kills": 0}
         self.age_s: float | None = None  # of what is logged: None: written now
@@ -221,7 +222,7 @@ class World:
             "role": rank.role,
             "rank": rank.name,
             "rank_inferred": importing,
-            "title": f"sglang::scheduler_{rank.name}" if rank.role == "scheduler" else rank.role,
+            "title": f"sglang::scheduler_{rank.name}" if rank.role == Role.WORKER else rank.role,
             "state": rank.state,
             "threads": 60,
             "cpu_s": totals["cpu"],
@@ -246,7 +247,7 @@ class World:
                     used_bytes=r.gpu_bytes,
                     util_percent=r.util,
                     power_w=r.power + (r.wobble if int(self.t) % 2 else 0.0),
-                    processes=(GpuProcess(r.pid, r.gpu_bytes),) if r.role == "scheduler" and not r.gone else (),
+                    processes=(GpuProcess(r.pid, r.gpu_bytes),) if r.role == Role.WORKER and not r.gone else (),
                 )
                 for i, r in enumerate(self.ranks)
             ),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sgmon.discovery.args_line import parse_server_args
-from sgmon.discovery.server_args import from_mapping
+from sgmon.servers.sglang.args_line import parse_server_args
+from sgmon.servers.sglang.server_args import from_mapping
 
 CALL = "[2026-01-29 13:12:36] server_args=ServerArgs(model_path='m/x, (y)', port=31000, tp_size=4, dp_size=2, nnodes=2, node_rank=1, api_key='sk-secretsecretsecret', json_model_override_args='{\"a\": [1, 2]}', max_total_tokens=7, enable_dp_attention=True, dist_timeout=None, host='0.0.0.0', hooks=[Hook(a=1, b='x,y')], speculative_algorithm='EAGLE', disaggregation_mode='null', skip_server_warmup=True)"
 DICT = "[2026-01-29 13:12:36] server_args={'model_path': 'm/x, (y)', 'port': 31000, 'tp_size': 4, 'dp_size': 2, 'nnodes': 2, 'node_rank': 1, 'api_key': 'sk-secretsecretsecret', 'json_model_override_args': '{\"a\": [1, 2]}', 'max_total_tokens': 7, 'enable_dp_attention': True, 'dist_timeout': None, 'host': '0.0.0.0', 'hooks': [<Hook: 'a'>], 'speculative_algorithm': 'EAGLE', 'disaggregation_mode': 'null', 'skip_server_warmup': True}"

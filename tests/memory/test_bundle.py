@@ -16,7 +16,7 @@ from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, collect, pack
 from sgmon.export.bundle.page import MOST_CHARS
 from sgmon.export.bundle.redact import Redactor
 from sgmon.export.json_schema import SCHEMA, StatusReport
-from sgmon.model import Event, Evidence, Frame, LogReading, Server, StackDump, Thread
+from sgmon.model import Event, Evidence, Frame, LogReading, Role, Server, StackDump, Thread
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import FlightRing
 from tests.memory import watches
@@ -89,7 +89,7 @@ def _materials() -> Materials:
         snapshot,
         server=server,
         start=replace(watches.START, env=(("HF_TOKEN", "envSecretValue8"), ("NCCL_DEBUG", "INFO"))),
-        stacks=(StackDump(4800, "TP0", "scheduler", 1.0, threads=(Thread(1, frames=(frame,)),)),),
+        stacks=(StackDump(4800, "TP0", Role.WORKER, 1.0, threads=(Thread(1, frames=(frame,)),)),),
         verdict=replace(snapshot.verdict, evidence=(Evidence("log", f"the last: {PLANTED['plantedApiKey77']}"),)),
     )
     return Materials(snapshot, _recording(log), log_tail=log, secrets=(BARE,), machine=(("host", "host-a"),))

@@ -17,6 +17,7 @@ from sgmon.model import (
     PortReading,
     Process,
     ProcsReading,
+    Role,
     Server,
     ServerReading,
 )
@@ -36,7 +37,7 @@ EVENTS = [
                     pid=7,
                     ppid=1,
                     start_ticks=99,
-                    role="launcher",
+                    role=Role.LAUNCHER,
                     fds=(FdTarget(3, "socket:[1]"),),
                     stdio=(None, "/l", "/l"),
                     missing=(Missing("syscall", "not permitted", "sudo sgmon"),),

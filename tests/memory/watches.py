@@ -11,6 +11,7 @@ from sgmon.model import (
     PortReading,
     Process,
     ProcsReading,
+    Role,
     Server,
     ServerArgs,
     ServerReading,
@@ -54,7 +55,7 @@ def log_lines(epoch: float = EPOCH) -> str:
 def events(text: str = "", log_t: float = 64.0) -> list[Event]:
     """Server, surroundings, processes, port, log (read at ``log_t``)."""
     ranks = tuple(
-        Process(pid=4800 + n, ppid=4711, start_ticks=100 + n, role="scheduler", rank=f"TP{n}", state="S", cpu_s=1.0)
+        Process(pid=4800 + n, ppid=4711, start_ticks=100 + n, role=Role.WORKER, rank=f"TP{n}", state="S", cpu_s=1.0)
         for n in range(2)
     )
     return [

@@ -15,7 +15,7 @@ import pytest
 from sgmon.collect.probes import pyspy as pyspy_module
 from sgmon.collect.probes import pyspy_dump
 from sgmon.collect.probes.pyspy import StackProbe
-from sgmon.model import Process, StacksReading
+from sgmon.model import Process, Role, StacksReading
 
 TARGET = "import sys\ndef waits_here():\n    print(flush=True)\n    sys.stdin.read()\nwaits_here()\n"
 
@@ -29,7 +29,7 @@ def start() -> Iterator[Callable[..., Process]]:
         child = subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, **more)
         made.append(child)
         child.stdout.readline()
-        return Process(pid=child.pid, ppid=os.getpid(), start_ticks=0, role="scheduler", rank=f"TP{len(made) - 1}")
+        return Process(pid=child.pid, ppid=os.getpid(), start_ticks=0, role=Role.WORKER, rank=f"TP{len(made) - 1}")
 
     yield begin
     for child in made:
@@ -149,7 +149,7 @@ def test_zombie_has_no_stack(start, probe):
 
 def test_gone_process_and_reused_pid(start, probe):
     process = start()
-    reused = Process(pid=process.pid, ppid=1, start_ticks=5, role="scheduler", rank="TP0")
+    reused = Process(pid=process.pid, ppid=1, start_ticks=5, role=Role.WORKER, rank="TP0")
     one = probe(reused)
     one.request([process.pid, 4194302])
     assert [dump.error for dump in readings(one)[-1].dumps] == ["the process is gone"] * 2

@@ -10,7 +10,7 @@ import pytest
 from sgmon.collect.probes import worker as worker_module
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.procs import ProcsProbe
-from sgmon.model import Server, ServerArgs
+from sgmon.model import Role, Server, ServerArgs
 from sgmon.proc import stat
 from sgmon.settings import Settings
 from tests.proc.fake import FakeProc, mount_row
@@ -162,7 +162,7 @@ def test_a_zombie_that_was_never_seen_alive(tmp_path):
     made.fake.add(120, [], comm="sglang::schedul", ppid=100, state="Z", exit_status=9)
     made.fake.add(130, "sglang::detokenizer", ppid=100)
     seen = made.by_pid()[120]
-    assert (seen.role, seen.rank, seen.rank_inferred, seen.exit_signal) == ("scheduler", "TP1", True, 9)
+    assert (seen.role, seen.rank, seen.rank_inferred, seen.exit_signal) == (Role.WORKER, "TP1", True, 9)
 
 
 def test_a_number_used_again_is_another_process(scene):
@@ -212,13 +212,13 @@ def test_importing_ranks_keep_their_names_when_one_dies(tmp_path):
         made.fake.add(110 + n, SPAWN, ppid=100)
     seen = made.by_pid()
     assert [seen[110 + n].rank for n in range(4)] == ["TP0", "TP1", "TP2", ""]
-    assert seen[113].becomes == "detokenizer" and seen[110].becomes == "scheduler"
+    assert seen[113].becomes == "detokenizer" and seen[110].becomes == Role.WORKER
     made.fake.remove(110)
     seen = made.by_pid()
     assert seen[110].gone and seen[110].rank == "TP0" and seen[111].rank == "TP1"
     made.fake.add(112, "sglang::scheduler_TP2", ppid=100, start=1120)
     seen = made.by_pid()
-    assert seen[112].role == "scheduler" and not seen[112].rank_inferred and seen[112].becomes == ""
+    assert seen[112].role == Role.WORKER and not seen[112].rank_inferred and seen[112].becomes == Role.OTHER
     assert seen[111].rank == "TP1" and seen[111].rank_inferred
 
 
@@ -230,16 +230,16 @@ def test_data_parallel_with_a_controller(tmp_path):
     made.fake.add(121, SPAWN, ppid=110)
     seen = made.by_pid()
     assert [seen[pid].becomes for pid in (110, 111, 120, 121)] == [
-        "dp_controller",
+        Role.CONTROLLER,
         "detokenizer",
-        "scheduler",
-        "scheduler",
+        Role.WORKER,
+        Role.WORKER,
     ]
     assert [seen[pid].rank for pid in (120, 121)] == ["DP0", "DP1"]
     made.fake.add(110, "sglang::data_parallel_controller", ppid=100, start=1100)
     made.fake.add(121, "sglang::scheduler_DP1", ppid=110, start=1210)
     seen = made.by_pid()
-    assert seen[110].role == "dp_controller" and seen[121].rank == "DP1" and seen[120].rank == "DP0"
+    assert seen[110].role == Role.CONTROLLER and seen[121].rank == "DP1" and seen[120].rank == "DP0"
 
 
 def test_another_users_zombie_hides_its_status(scene, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from sgmon.analyse.stacks.ras import belongs, compared, culprits, words
 from sgmon.analyse.stacks.ras_forms import judged, parse, repair
-from sgmon.model import Process
+from sgmon.model import Process, Role
 from tests.ras.fake import data
 
 ADDRESS = "localhost:28028"
@@ -125,7 +125,7 @@ def test_nonsense_never_raises(body: str) -> None:
 
 def test_whose_answer_it_is() -> None:
     reading = parse(data("equal.json"), ADDRESS)
-    ours = Process(pid=90573, ppid=1, start_ticks=1, role="scheduler", ns_pid=573)
+    ours = Process(pid=90573, ppid=1, start_ticks=1, role=Role.WORKER, ns_pid=573)
     assert belongs(reading, [ours]) is True
-    assert belongs(reading, [Process(pid=9, ppid=1, start_ticks=1, role="scheduler")]) is False
+    assert belongs(reading, [Process(pid=9, ppid=1, start_ticks=1, role=Role.WORKER)]) is False
     assert belongs(parse(data("equal.txt"), ADDRESS), [ours]) is None

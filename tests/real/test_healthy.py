@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from sgmon.model import Role
 from tests.real import measured
 from tests.real.server import HOME, drop_page_cache, free_port, real_server, until
 from tests.real.watching import ALARMS, Watcher, watching
@@ -32,7 +33,7 @@ def healthy_start(
 
 def test_two_replicas(tmp_path: Path) -> None:
     with healthy_start(tmp_path, "healthy, dp 2", "tiny", "--dp", "2") as watcher:
-        ranks = {p.rank for p in watcher.snapshot.procs.processes if p.role == "scheduler"}
+        ranks = {p.rank for p in watcher.snapshot.procs.processes if p.role == Role.WORKER}
         assert ranks == {"DP0", "DP1"}
 
 

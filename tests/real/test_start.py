@@ -9,6 +9,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+from sgmon.model import Role
 from tests.real import measured
 from tests.real.server import HOME as SERVER_HOME
 from tests.real.server import Watch, drop_page_cache, free_port, real_server, sgmon, until
@@ -40,7 +41,7 @@ def test_a_healthy_start_from_before_the_launch(tmp_path: Path) -> None:
         assert urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10).status == 200
         assert "fired up and ready to roll" in server.text()
         assert not ALARMS & set(watch.states), watch.result["verdicts"]
-        ranks = {rank["rank"]: rank for rank in result["ranks"] if rank["role"] == "scheduler"}
+        ranks = {rank["rank"]: rank for rank in result["ranks"] if rank["role"] == Role.WORKER}
         assert set(ranks) == {"TP0", "TP1"}
         assert all(rank["same_log"] for rank in ranks.values())
         assert result["log"]["path"] == str(server.log)

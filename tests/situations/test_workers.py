@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from sgmon.model import Role
 from tests.situations.tree import running
 
 pytestmark = [
@@ -22,13 +23,13 @@ def test_roles_ranks_and_output(tmp_path):
         found = {(p.role, p.rank): p for p in tree.read().processes}
         assert set(found) == {
             ("launcher", ""),
-            ("scheduler", "TP0"),
-            ("scheduler", "TP1"),
+            (Role.WORKER, "TP0"),
+            (Role.WORKER, "TP1"),
             ("detokenizer", ""),
             ("resource_tracker", ""),
         }
         log = str(tmp_path / "server.log")
-        launcher, zero, one = (found["launcher", ""], found["scheduler", "TP0"], found["scheduler", "TP1"])
+        launcher, zero, one = (found["launcher", ""], found[Role.WORKER, "TP0"], found[Role.WORKER, "TP1"])
         assert tree.watched.server.log_path == log and tree.watched.server.args.tp == 2
         assert launcher.stdio[1:] == (log, log) and zero.same_log is True
         assert one.same_log is False and one.stdio[2] == str(tmp_path / "other.log")
@@ -42,13 +43,13 @@ def test_roles_ranks_and_output(tmp_path):
 def test_importing_children_are_named_by_birth_order(tmp_path):
     with running(tmp_path, "--tp", "2", "--importing", processes=4) as tree:
         seen = [(p.rank, p.rank_inferred, p.becomes) for p in tree.read().processes if p.role == "importing"]
-        assert seen == [("TP0", True, "scheduler"), ("TP1", True, "scheduler"), ("", False, "detokenizer")]
+        assert seen == [("TP0", True, Role.WORKER), ("TP1", True, Role.WORKER), ("", False, "detokenizer")]
         assert tree.rank("TP1").pid == tree.pids["sglang::scheduler_TP1"]
 
 
 def test_a_single_rank_has_no_name(tmp_path):
     with running(tmp_path, "--tp", "1", processes=3) as tree:
-        assert [(p.role, p.rank) for p in tree.read().processes if p.role == "scheduler"] == [("scheduler", "")]
+        assert [(p.role, p.rank) for p in tree.read().processes if p.role == Role.WORKER] == [(Role.WORKER, "")]
 
 
 def test_stopped(tmp_path):
@@ -79,7 +80,7 @@ def test_death_of_a_rank_and_then_of_the_launcher(tmp_path):
         one = tree.rank("TP1")
         os.kill(one.pid, signal.SIGKILL)
         seen = tree.until("TP1", lambda p: p.gone)
-        assert (seen.exit_signal, seen.title, seen.role) == (9, "sglang::scheduler_TP1", "scheduler")
+        assert (seen.exit_signal, seen.title, seen.role) == (9, "sglang::scheduler_TP1", Role.WORKER)
         tree.launcher.kill()
         tree.launcher.wait()
         gone = tree.server_probe.read()

@@ -17,7 +17,7 @@ import pytest
 from sgmon.collect.probes.base import Clock, Watched
 from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.collect.probes.server import ServerProbe
-from sgmon.model import Process, ProcsReading
+from sgmon.model import Process, ProcsReading, Role
 from sgmon.settings import Settings
 
 HERE = Path(__file__).parent / "server"
@@ -41,7 +41,7 @@ class Tree:
         return reading
 
     def rank(self, rank: str) -> Process:
-        return next(p for p in self.read().processes if p.rank == rank and p.role in ("scheduler", "importing"))
+        return next(p for p in self.read().processes if p.rank == rank and p.role in (Role.WORKER, "importing"))
 
     def needs_calls(self) -> None:
         """Skip the test where the kernel hides blocked calls even of our own descendants (ptrace_scope 2 and 3)."""

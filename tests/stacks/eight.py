@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sgmon.model import Process
+from sgmon.model import Process, Role
 
 PROGRAM = r"""
 import sys
@@ -52,7 +52,7 @@ class Ranks:
             assert child.stdout is not None
             child.stdout.readline()
         self.processes = tuple(
-            Process(child.pid, os.getpid(), 0, "scheduler", rank=f"TP{number}", state="S")
+            Process(child.pid, os.getpid(), 0, Role.WORKER, rank=f"TP{number}", state="S")
             for number, child in enumerate(self.children)
         )
 

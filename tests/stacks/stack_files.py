@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sgmon.analyse.stacks.causes import book_of
 from sgmon.analyse.stacks.parse import parse_pyspy
-from sgmon.model import Frame, StackDump, Thread
+from sgmon.model import Frame, Role, StackDump, Thread
 from sgmon.servers.sglang.stacks import STACKS as RULES
 
 BOOK = book_of(RULES)
@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def recorded(
-    name: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None
+    name: str, rank: str = "TP0", sample: int = 0, role: Role = Role.WORKER, pid: int | None = None
 ) -> StackDump:
     """The dump recorded in this file, as of this rank."""
     threads = parse_pyspy((DATA / name).read_text(), RULES.source_tree)
@@ -34,7 +34,9 @@ def frames(path: str) -> tuple[Frame, ...]:
     return tuple(found)
 
 
-def made(path: str, rank: str = "TP0", sample: int = 0, role: str = "scheduler", pid: int | None = None) -> StackDump:
+def made(
+    path: str, rank: str = "TP0", sample: int = 0, role: Role = Role.WORKER, pid: int | None = None
+) -> StackDump:
     """A dump whose main thread is in ``path``."""
     number = pid if pid is not None else 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
     return StackDump(

@@ -25,6 +25,7 @@ from sgmon.model import (
     LogState,
     PortReading,
     Process,
+    Role,
     Shards,
     TcpPeer,
     Thread,
@@ -39,7 +40,7 @@ def match(facts: Facts, book: tuple[Cause, ...] = BOOK) -> tuple[CauseHit, ...]:
     return causes.match(facts, book)
 
 
-def process(rank: str = "TP0", role: str = "scheduler", state: str = "S", **fields: object) -> Process:
+def process(rank: str = "TP0", role: Role = Role.WORKER, state: str = "S", **fields: object) -> Process:
     pid = 1000 + (int(rank[2:]) if rank[2:].isdigit() else 99)
     return Process(pid, 1, 1, role, rank=rank, state=state, **fields)  # type: ignore[arg-type]
 
@@ -81,7 +82,7 @@ EXAMPLES: dict[str, list[Facts]] = {
     ],
     "port-wait": [
         lines("port 30001 is in use. Waiting for 10 seconds for nccl port to be available."),
-        stack("sleep@x < wait_port_available@sglang/srt/utils/network.py", role="launcher"),
+        stack("sleep@x < wait_port_available@sglang/srt/utils/network.py", role=Role.LAUNCHER),
     ],
     "invalid-gpu": [lines("RuntimeError: CUDA error: invalid device ordinal")],
     "ninja-missing": [lines("FileNotFoundError: [Errno 2] No such file or directory: 'ninja'")],
@@ -264,7 +265,7 @@ EXAMPLES: dict[str, list[Facts]] = {
     ],
     "rank-behind": [nccl("late_rank.json"), nccl("late_rank.json")],
     "capture-failed": [lines("[01:40:22 TP1] Exception: Capture cuda graph failed: ")],  # repo-rocm-tp2-capture-shim
-    "bind-failed-hangs": [Facts(dumps=(recorded("launcher_bind_failed.json", "", role="launcher"),))],
+    "bind-failed-hangs": [Facts(dumps=(recorded("launcher_bind_failed.json", "", role=Role.LAUNCHER),))],
     "warmup-compiles": [Facts(dumps=(recorded("inductor.json"),))],
     "disaggregation-bootstrap": [
         lines("Prefill instance failed to register to bootstrap server with status code 500")
@@ -309,7 +310,7 @@ def test_a_server_of_a_family_without_causes_has_the_general_ones() -> None:
     ],
 )
 def test_healthy_stacks_have_no_cause(name: str) -> None:
-    role = "launcher" if name.startswith("launcher") else "detokenizer" if name.startswith("det") else "scheduler"
+    role = "launcher" if name.startswith("launcher") else "detokenizer" if name.startswith("det") else Role.WORKER
     assert match(Facts(dumps=(recorded(name, role=role),), processes=(process(role=role),))) == ()
 
 

@@ -17,7 +17,7 @@ from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.commands import NO_SERVER, USAGE, stacks
 from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError
-from sgmon.model import CauseHit, Process
+from sgmon.model import CauseHit, Process, Role
 from tests.ras.fake import data
 from tests.stacks.stack_files import BOOK, RULES, recorded
 
@@ -29,8 +29,8 @@ def arguments(*words: str) -> argparse.Namespace:
 
 
 def tree_of(*ranks: str) -> tuple[Process, ...]:
-    launcher = Process(100, 1, 1, "launcher")
-    return (launcher, *(Process(101 + n, 100, 1, "scheduler", rank=rank) for n, rank in enumerate(ranks)))
+    launcher = Process(100, 1, 1, Role.LAUNCHER)
+    return (launcher, *(Process(101 + n, 100, 1, Role.WORKER, rank=rank) for n, rank in enumerate(ranks)))
 
 
 def test_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,9 +69,9 @@ def test_native_says_what_it_costs_before() -> None:
 def test_text_of_a_hang() -> None:
     dumps = [recorded("load_tp0_barrier.json", f"TP{n}", sample) for n in (0, 2, 3) for sample in range(2)]
     dumps += [recorded("weights_loader.json", "TP1", sample) for sample in range(2)]
-    dumps.append(recorded("launcher_waits.json", "", role="launcher", pid=7))
+    dumps.append(recorded("launcher_waits.json", "", role=Role.LAUNCHER, pid=7))
     ras = parse(data("stopped.json"), "localhost:28028")
-    facts = Facts(dumps=tuple(dumps), processes=(Process(1001, 7, 1, "scheduler", rank="TP1", state="T"),), ras=ras)
+    facts = Facts(dumps=tuple(dumps), processes=(Process(1001, 7, 1, Role.WORKER, rank="TP1", state="T"),), ras=ras)
     found = summarize(7, "0.5.17", dumps, RULES, match(facts, BOOK), ras)
     text = "\n".join(summary_lines(found, "SGLang"))
     for words in (
@@ -95,7 +95,7 @@ def test_text_without_any_stack() -> None:
     from sgmon.model import Missing, StackDump
 
     missing = Missing("stack", SCOPE_1.why, SCOPE_1.remedy())
-    dump = StackDump(5, "TP0", "scheduler", 0.0, error=SCOPE_1.why, missing=(missing,))
+    dump = StackDump(5, "TP0", Role.WORKER, 0.0, error=SCOPE_1.why, missing=(missing,))
     text = "\n".join(summary_lines(summarize(5, "", [dump], RULES), "SGLang"))
     assert "no stack of TP0" in text
     assert "  docker: --cap-add SYS_PTRACE (the sysctl is the host's)" in text

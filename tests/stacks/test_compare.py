@@ -7,7 +7,7 @@ from dataclasses import replace
 from sgmon.analyse.stacks import compare as comparing
 from sgmon.analyse.stacks.compare import Comparison
 from sgmon.analyse.stacks.render import dump_lines
-from sgmon.model import StackDump, Thread
+from sgmon.model import Role, StackDump, Thread
 from tests.stacks.stack_files import RULES, frames, made, recorded
 
 
@@ -51,7 +51,7 @@ def test_native_and_plain_can_be_compared() -> None:
 
 
 def test_nothing_to_compare() -> None:
-    empty = StackDump(1, "TP0", "scheduler", 0.0, error="not permitted")
+    empty = StackDump(1, "TP0", Role.WORKER, 0.0, error="not permitted")
     assert compare(empty, made("a@x.py")).words == "no stack in the first"
     assert list(dump_lines(empty)) == ["pid 1", "  no stack: not permitted"]
 

@@ -11,7 +11,7 @@ from sgmon.analyse.stacks import merge as merging
 from sgmon.analyse.stacks.refusals import ZOMBIE
 from sgmon.analyse.stacks.render import class_lines, heading, tree_lines
 from sgmon.analyse.stacks.tree import tree
-from sgmon.model import Missing, StackClass, StackDump
+from sgmon.model import Missing, Role, StackClass, StackDump
 from tests.stacks.stack_files import RULES, made, recorded
 
 
@@ -103,8 +103,8 @@ def test_a_poll_loop_inside_a_wait_is_not_movement() -> None:
 
 
 def test_ranks_without_a_stack_are_listed_with_the_reason() -> None:
-    dead = StackDump(9, "TP5", "scheduler", 0.0, missing=(Missing("stack", ZOMBIE.why),))
-    denied = [StackDump(10 + n, f"TP{n}", "scheduler", 0.0, error="not permitted") for n in (6, 7)]
+    dead = StackDump(9, "TP5", Role.WORKER, 0.0, missing=(Missing("stack", ZOMBIE.why),))
+    denied = [StackDump(10 + n, f"TP{n}", Role.WORKER, 0.0, error="not permitted") for n in (6, 7)]
     dumps = [recorded("load_tp0_barrier.json", rank) for rank in RANKS[:5]]
     classes = merge([*dumps, dead, *denied])
     assert [(found.ranks, found.outlier, found.note) for found in classes[:2]] == [
@@ -116,7 +116,7 @@ def test_ranks_without_a_stack_are_listed_with_the_reason() -> None:
 
 
 def test_only_refusals() -> None:
-    (found,) = merge([StackDump(n, f"TP{n}", "scheduler", 0.0, error="not permitted") for n in range(3)])
+    (found,) = merge([StackDump(n, f"TP{n}", Role.WORKER, 0.0, error="not permitted") for n in range(3)])
     assert (found.ranks, found.outlier) == (("TP0", "TP1", "TP2"), False)
     assert merge([]) == ()
 
@@ -129,8 +129,8 @@ def test_a_sample_that_failed_does_not_hide_the_others() -> None:
 
 def test_launcher_and_detokenizer_are_no_ranks() -> None:
     others = [
-        recorded("launcher_waits.json", "", role="launcher", pid=1),
-        recorded("detokenizer.json", "", role="detokenizer", pid=2),
+        recorded("launcher_waits.json", "", role=Role.LAUNCHER, pid=1),
+        recorded("detokenizer.json", "", role=Role.DETOKENIZER, pid=2),
     ]
     (found,) = merge([*others, recorded("load_tp0_barrier.json", "")])
     assert found.ranks == ("",)

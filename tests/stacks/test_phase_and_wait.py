@@ -7,6 +7,7 @@ import pytest
 from sgmon.analyse.stacks.pattern import stack_pattern
 from sgmon.analyse.stacks.phase import phase_of, phase_of_all
 from sgmon.analyse.stacks.waits import waits_in
+from sgmon.model import Role
 from tests.stacks.stack_files import RULES, frames, made, recorded
 
 GPU, CPU = "0.5.17", "0.5.23"
@@ -15,29 +16,29 @@ GPU, CPU = "0.5.17", "0.5.23"
 @pytest.mark.parametrize(
     ("name", "role", "version", "phase", "wait"),
     [
-        ("launch_args.json", "launcher", CPU, "launch", None),
-        ("importing.json", "importing", GPU, "spawn", None),
-        ("launcher_waits.json", "launcher", GPU, "", "launcher_poll"),
-        ("rendezvous.json", "scheduler", GPU, "dist_init", "rendezvous"),
-        ("rendezvous_native.json", "scheduler", GPU, "dist_init", "rendezvous"),
-        ("weights_loader.json", "scheduler", GPU, "weights", None),
-        ("weights_embedding.json", "scheduler", GPU, "weights", None),
-        ("load_tp0_barrier.json", "scheduler", GPU, "weights", "barrier_after_load"),
-        ("kv_profile.json", "scheduler", CPU, "kv_cache", None),
-        ("jit_tp1_filelock.json", "scheduler", GPU, "graphs", "filelock"),
-        ("jit_tp0_tvm_lock.json", "scheduler", GPU, "graphs", "filelock"),
-        ("jit_tp0_ninja.json", "scheduler", GPU, "graphs", "compile"),
-        ("capture_tp0_synchronize_a.json", "scheduler", GPU, "graphs", "cuda_synchronize"),
-        ("capture_tp0_native.json", "scheduler", GPU, "graphs", "cuda_synchronize"),
-        ("capture_tp1_barrier_a.json", "scheduler", GPU, "graphs", "barrier"),
-        ("capture_tp1_pynccl.json", "scheduler", GPU, "graphs", "all_reduce"),
-        ("triton_build.json", "scheduler", GPU, "graphs", "compile"),
-        ("event_loop_broadcast.json", "scheduler", CPU, "scheduler_ready", "event_loop"),
-        ("warmup_tp1_forward.json", "scheduler", CPU, "warmup", None),
-        ("warmup_tp0_all_reduce.json", "scheduler", CPU, "warmup", "all_reduce"),
-        ("inductor.json", "scheduler", CPU, "warmup", "compile"),
-        ("launcher_bind_failed.json", "launcher", GPU, "warmup", "warmup_request"),
-        ("detokenizer.json", "detokenizer", GPU, "", "event_loop"),
+        ("launch_args.json", Role.LAUNCHER, CPU, "launch", None),
+        ("importing.json", Role.IMPORTING, GPU, "spawn", None),
+        ("launcher_waits.json", Role.LAUNCHER, GPU, "", "launcher_poll"),
+        ("rendezvous.json", Role.WORKER, GPU, "dist_init", "rendezvous"),
+        ("rendezvous_native.json", Role.WORKER, GPU, "dist_init", "rendezvous"),
+        ("weights_loader.json", Role.WORKER, GPU, "weights", None),
+        ("weights_embedding.json", Role.WORKER, GPU, "weights", None),
+        ("load_tp0_barrier.json", Role.WORKER, GPU, "weights", "barrier_after_load"),
+        ("kv_profile.json", Role.WORKER, CPU, "kv_cache", None),
+        ("jit_tp1_filelock.json", Role.WORKER, GPU, "graphs", "filelock"),
+        ("jit_tp0_tvm_lock.json", Role.WORKER, GPU, "graphs", "filelock"),
+        ("jit_tp0_ninja.json", Role.WORKER, GPU, "graphs", "compile"),
+        ("capture_tp0_synchronize_a.json", Role.WORKER, GPU, "graphs", "cuda_synchronize"),
+        ("capture_tp0_native.json", Role.WORKER, GPU, "graphs", "cuda_synchronize"),
+        ("capture_tp1_barrier_a.json", Role.WORKER, GPU, "graphs", "barrier"),
+        ("capture_tp1_pynccl.json", Role.WORKER, GPU, "graphs", "all_reduce"),
+        ("triton_build.json", Role.WORKER, GPU, "graphs", "compile"),
+        ("event_loop_broadcast.json", Role.WORKER, CPU, "scheduler_ready", "event_loop"),
+        ("warmup_tp1_forward.json", Role.WORKER, CPU, "warmup", None),
+        ("warmup_tp0_all_reduce.json", Role.WORKER, CPU, "warmup", "all_reduce"),
+        ("inductor.json", Role.WORKER, CPU, "warmup", "compile"),
+        ("launcher_bind_failed.json", Role.LAUNCHER, GPU, "warmup", "warmup_request"),
+        ("detokenizer.json", Role.DETOKENIZER, GPU, "", "event_loop"),
     ],
 )
 def test_recorded(name: str, role: str, version: str, phase: str, wait: str | None) -> None:
@@ -48,7 +49,7 @@ def test_recorded(name: str, role: str, version: str, phase: str, wait: str | No
 
 
 def test_launcher_after_its_warmup_thread_has_ended() -> None:
-    assert phase_of(recorded("launcher_serves.json", role="launcher"), CPU, RULES) in ("ready", "warmup")
+    assert phase_of(recorded("launcher_serves.json", role=Role.LAUNCHER), CPU, RULES) in ("ready", "warmup")
 
 
 @pytest.mark.parametrize(
@@ -85,12 +86,12 @@ def test_other_versions(path: str, version: str, phase: str) -> None:
 
 def test_phase_of_the_whole_server() -> None:
     ranks = [recorded("weights_loader.json", "TP0"), recorded("jit_tp0_ninja.json", "TP1")]
-    launcher = recorded("launcher_waits.json", "", role="launcher", pid=7)
+    launcher = recorded("launcher_waits.json", "", role=Role.LAUNCHER, pid=7)
     assert phase_of_all([*ranks, launcher], GPU, RULES) == "weights"
     idle = [recorded("event_loop_broadcast.json", f"TP{n}") for n in range(2)]
     assert phase_of_all([*idle, launcher], CPU, RULES) == "scheduler_ready"
     assert (
-        phase_of_all([*idle, recorded("launcher_bind_failed.json", "", role="launcher", pid=7)], CPU, RULES)
+        phase_of_all([*idle, recorded("launcher_bind_failed.json", "", role=Role.LAUNCHER, pid=7)], CPU, RULES)
         == "warmup"
     )
     assert phase_of_all([], CPU, RULES) == ""

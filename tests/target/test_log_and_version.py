@@ -80,7 +80,7 @@ def install(folder, name="sglang-0.5.23.dist-info"):
 def look(tmp_path, argv, environ=None, **kw):
     fake = FakeProc(tmp_path / "p")
     fake.add(100, argv, environ=environ, **kw)
-    return version.find(inner.of(str(fake), 100), tuple(argv), environ)
+    return version.find(inner.of(str(fake), 100), "sglang", tuple(argv), environ)
 
 
 def test_version_of_a_venv(tmp_path):

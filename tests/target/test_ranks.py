@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.discovery.ranks import Child, Slot, infer, of_controller, of_launcher, rank_labels
-from sgmon.discovery.titles import is_compiler, rank_of, role_of, what_it_builds
-from sgmon.model import ServerArgs
+from sgmon.discovery.birth_order import Child, infer
+from sgmon.discovery.process_roles import is_compiler, role_of, what_it_builds
+from sgmon.model import Role, ServerArgs
+from sgmon.servers.family import Slot
+from sgmon.servers.sglang import FAMILY
+from sgmon.servers.sglang.ranks import gpu_of, of_controller, of_launcher, rank_labels
+from sgmon.servers.sglang.titles import rank_of
 
 SPAWN = "from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=7, pipe_handle=9)"
 
@@ -30,9 +34,9 @@ def test_tokens_in_any_order(title, rank):
 @pytest.mark.parametrize(
     ("argv", "role"),
     [
-        (("sglang::scheduler_TP0",), "scheduler"),
+        (("sglang::scheduler_TP0",), Role.WORKER),
         (("sglang::detokenizer_router",), "detokenizer"),
-        (("sglang::data_parallel_controller",), "dp_controller"),
+        (("sglang::data_parallel_controller",), Role.CONTROLLER),
         (("sglang::tokenizer_worker:77",), "tokenizer"),
         (("sglang::http_server/tokenizer_manager",), "launcher"),
         (("python", "-c", SPAWN, "--multiprocessing-fork"), "importing"),
@@ -50,7 +54,7 @@ def test_tokens_in_any_order(title, rank):
     ],
 )
 def test_roles(argv, role):
-    assert role_of(argv) == role
+    assert role_of(argv, FAMILY) == role
 
 
 def test_what_a_compiler_builds():
@@ -85,34 +89,53 @@ def test_ranks_of_a_node(args, version, ranks):
 def test_birth_order():
     slots = of_launcher(ServerArgs(tp=2), "0.5.23")
     assert infer([Child(10), Child(11), Child(12)], slots) == {
-        10: Slot("scheduler", "TP0"),
-        11: Slot("scheduler", "TP1"),
+        10: Slot(Role.WORKER, "TP0"),
+        11: Slot(Role.WORKER, "TP1"),
         12: Slot("detokenizer"),
     }
     titled = Child(12, Slot("detokenizer"))
-    assert infer([Child(10), Child(11, Slot("scheduler", "TP1")), titled], slots) == {10: Slot("scheduler", "TP0")}
+    assert infer([Child(10), Child(11, Slot(Role.WORKER, "TP1")), titled], slots) == {10: Slot(Role.WORKER, "TP0")}
     assert infer([], slots) == {}
 
 
 def test_titles_are_obeyed_where_they_contradict():
     slots = of_launcher(ServerArgs(tp=3), "0.5.23")
-    seen = [Child(10, Slot("scheduler", "TP2")), Child(11), Child(12), Child(13, Slot("other"))]
-    assert infer(seen, slots) == {11: Slot("scheduler", "TP0"), 12: Slot("scheduler", "TP1")}
+    seen = [Child(10, Slot(Role.WORKER, "TP2")), Child(11), Child(12), Child(13, Slot("other"))]
+    assert infer(seen, slots) == {11: Slot(Role.WORKER, "TP0"), 12: Slot(Role.WORKER, "TP1")}
 
 
 def test_a_token_more_in_the_title_is_no_contradiction():
     slots = of_launcher(ServerArgs(tp=2), "0.5.23")
-    assert infer([Child(10, Slot("scheduler", "TP0 EP0")), Child(11)], slots) == {11: Slot("scheduler", "TP1")}
+    assert infer([Child(10, Slot(Role.WORKER, "TP0 EP0")), Child(11)], slots) == {11: Slot(Role.WORKER, "TP1")}
 
 
 def test_controllers():
     plain, attention = ServerArgs(dp=2), ServerArgs(dp=2, tp=2, dp_attention=True)
-    assert [s.role for s in of_launcher(plain, "0.5.23")] == ["dp_controller", "detokenizer"]
+    assert [s.role for s in of_launcher(plain, "0.5.23")] == [Role.CONTROLLER, "detokenizer"]
     assert [s.rank for s in of_controller(plain, "0.5.23")] == ["DP0", "DP1"]
     roles = [s.role for s in of_launcher(attention, "0.5.23")]
-    assert roles == ["scheduler", "scheduler", "dp_controller", "detokenizer"]
+    assert roles == [Role.WORKER, Role.WORKER, Role.CONTROLLER, "detokenizer"]
     assert of_controller(attention, "0.5.23") == ()
-    assert [s.role for s in of_launcher(attention, "0.5.9")] == ["dp_controller", "detokenizer"]
-    assert [s.role for s in of_launcher(ServerArgs(nnodes=2, node_rank=1, tp=2))] == ["scheduler"]
+    assert [s.role for s in of_launcher(attention, "0.5.9")] == [Role.CONTROLLER, "detokenizer"]
+    assert [s.role for s in of_launcher(ServerArgs(nnodes=2, node_rank=1, tp=2))] == [Role.WORKER]
     daemons = ServerArgs(raw=(("weight_cache_mode", "daemon"),))
-    assert [s.role for s in of_launcher(daemons)] == ["weight_cache", "scheduler", "detokenizer"]
+    assert [s.role for s in of_launcher(daemons)] == ["weight_cache", Role.WORKER, "detokenizer"]
+
+
+@pytest.mark.parametrize(
+    ("args", "rank", "expected"),
+    [
+        (ServerArgs(tp=8), "TP5", 5),
+        (ServerArgs(tp=4, base_gpu_id=4), "TP1", 5),
+        (ServerArgs(tp=4, gpu_id_step=2), "TP3", 6),
+        (ServerArgs(tp=16, nnodes=2), "TP11", 3),
+        (ServerArgs(tp=4, pp=2), "PP1 TP3", 7),
+        (ServerArgs(tp=4, pp=2, nnodes=2), "PP1 TP3", 3),
+        (ServerArgs(tp=2, dp=4), "DP3 TP1", 7),
+        (ServerArgs(tp=8, dp=8, dp_attention=True), "DP5 TP5", 5),
+        (ServerArgs(), "", 0),
+        (ServerArgs(device="cpu"), "", None),
+    ],
+)
+def test_gpu_of_a_rank(args, rank, expected):
+    assert gpu_of(args, rank) == expected

@@ -32,6 +32,7 @@ from sgmon.model import (
     Process,
     ProcsReading,
     RankProgress,
+    Role,
     Series,
     Server,
     ServerArgs,
@@ -133,7 +134,7 @@ def process(rank: int, **changes: object) -> Process:
         pid=4800 + rank,
         ppid=4711,
         start_ticks=200 + rank,
-        role="scheduler",
+        role=Role.WORKER,
         rank=f"TP{rank}",
         title=f"sglang::scheduler_TP{rank}",
         comm="sglang::schedul",
@@ -165,7 +166,7 @@ def launcher(**changes: object) -> Process:
         pid=4711,
         ppid=1,
         start_ticks=100,
-        role="launcher",
+        role=Role.LAUNCHER,
         title="python -m sglang.launch_server",
         state="S",
         threads=22,
@@ -179,7 +180,7 @@ def launcher(**changes: object) -> Process:
 
 
 def detokenizer(**changes: object) -> Process:
-    base = replace(launcher(), pid=4900, role="detokenizer", title="sglang::detokenizer", rss_anon_bytes=GIB)
+    base = replace(launcher(), pid=4900, role=Role.DETOKENIZER, title="sglang::detokenizer", rss_anon_bytes=GIB)
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -187,7 +188,7 @@ def clock(pid: int, rank: str, signal: str, t: float, cpu: float = 3.0, read: fl
     return ActivityClock(
         pid=pid,
         rank=rank,
-        role="scheduler",
+        role=Role.WORKER,
         since_t=0.0,
         marks=(Mark(signal, t, signal),),
         read_rate=read,
@@ -277,7 +278,7 @@ def importing(t: float = 20.0, tp: int = 8) -> Snapshot:
     processes = [launcher()] + [
         process(
             i,
-            role="importing",
+            role=Role.IMPORTING,
             rank_inferred=True,
             state="R",
             title="",
@@ -336,7 +337,7 @@ def loading(t: float = 300.0, tp: int = 8, done: int = 38) -> Snapshot:
         )
         for i in range(tp)
     ]
-    processes += [detokenizer(), replace(detokenizer(), pid=4901, role="resource_tracker")]
+    processes += [detokenizer(), replace(detokenizer(), pid=4901, role=Role.RESOURCE_TRACKER)]
     return Snapshot(
         t=t,
         epoch=EPOCH,
@@ -693,7 +694,7 @@ def dump(rank: int, stack: tuple[Frame, ...], t: float, request: int = 0) -> Sta
         ),
     )
     return StackDump(
-        pid=4800 + rank, rank=f"TP{rank}", role="scheduler", t=t, took_s=0.03, threads=threads,
+        pid=4800 + rank, rank=f"TP{rank}", role=Role.WORKER, t=t, took_s=0.03, threads=threads,
         command=f"py-spy dump --nonblocking --json --pid {4800 + rank}",
     )  # fmt: skip
 

@@ -1,13 +1,13 @@
 """Two dumps of a process, taken one after the other, are compared on the stack page."""
 
-from sgmon.model import Frame, Snapshot, StackDump, Thread
+from sgmon.model import Frame, Role, Snapshot, StackDump, Thread
 from tui_app.stack_history import since_before
 from widgets.line import plain
 
 
 def _dump(t: float, pid: int, rank: str, *functions: str) -> StackDump:
     frames = tuple(Frame(name, "sglang/srt/x.py", 7) for name in functions)
-    return StackDump(pid, rank, "scheduler", t, threads=(Thread(pid, "MainThread", frames=frames),))
+    return StackDump(pid, rank, Role.WORKER, t, threads=(Thread(pid, "MainThread", frames=frames),))
 
 
 def test_ranks_that_stand_are_told_from_the_one_that_moved() -> None:

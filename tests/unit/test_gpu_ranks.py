@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.analyse.gpu.rank_mapping import assign, gpu_id
-from sgmon.model import Gpu, GpuProcess, Process, ServerArgs
+from sgmon.analyse.gpu.rank_mapping import assign
+from sgmon.model import Gpu, GpuProcess, Process, Role, Server, ServerArgs
 
 
 def scheduler(pid: int, rank: str, **more: object) -> Process:
-    return Process(pid=pid, ppid=1, start_ticks=1, role="scheduler", rank=rank, title="sglang::scheduler", **more)
+    return Process(pid=pid, ppid=1, start_ticks=1, role=Role.WORKER, rank=rank, title="sglang::scheduler", **more)
+
+
+def server(visible_devices: str | None = None, **args: object) -> Server:
+    return Server(1, 1, args=ServerArgs(**args), visible_devices=visible_devices)
 
 
 def gpus(count: int, *holders: tuple[int, int]) -> tuple[Gpu, ...]:
@@ -24,7 +28,9 @@ def ranks(found: tuple[Gpu, ...]) -> list[tuple[str, ...]]:
 
 
 def test_pids_of_nvml_decide():
-    found = assign(gpus(3, (2, 10), (0, 11), (1, 99)), (scheduler(10, "TP0"), scheduler(11, "TP1")), ServerArgs(tp=2))
+    found = assign(
+        gpus(3, (2, 10), (0, 11), (1, 99)), (scheduler(10, "TP0"), scheduler(11, "TP1")), server(None, tp=2)
+    )
     assert ranks(found) == [("TP1",), (), ("TP0",)]
     assert not any(gpu.ranks_inferred for gpu in found)
     assert found[0].processes[0].rank == "TP1"
@@ -32,25 +38,25 @@ def test_pids_of_nvml_decide():
 
 
 def test_pids_inside_a_container_are_found_by_ns_pid():
-    found = assign(gpus(1, (0, 7)), (scheduler(4711, "TP0", ns_pid=7),), ServerArgs())
+    found = assign(gpus(1, (0, 7)), (scheduler(4711, "TP0", ns_pid=7),), server())
     assert ranks(found) == [("TP0",)]
     assert not found[0].ranks_inferred
 
 
 def test_the_only_rank_has_no_name():
-    found = assign(gpus(1, (0, 10)), (scheduler(10, ""),), ServerArgs())
+    found = assign(gpus(1, (0, 10)), (scheduler(10, ""),), server())
     assert ranks(found) == [("",)]
 
 
 def test_only_schedulers_count_as_ranks():
-    launcher = Process(pid=5, ppid=1, start_ticks=1, role="launcher", nvidia_fds=(0,))
-    found = assign(gpus(1, (0, 5)), (launcher,), ServerArgs())
+    launcher = Process(pid=5, ppid=1, start_ticks=1, role=Role.LAUNCHER, nvidia_fds=(0,))
+    found = assign(gpus(1, (0, 5)), (launcher,), server())
     assert ranks(found) == [()]
 
 
 def test_one_descriptor_decides_where_pids_are_hidden():
     found = assign(
-        gpus(2), (scheduler(10, "TP0", nvidia_fds=(1,)), scheduler(11, "TP1", nvidia_fds=(0,))), ServerArgs(tp=2)
+        gpus(2), (scheduler(10, "TP0", nvidia_fds=(1,)), scheduler(11, "TP1", nvidia_fds=(0,))), server(None, tp=2)
     )
     assert ranks(found) == [("TP1",), ("TP0",)]
     assert all(gpu.ranks_inferred for gpu in found)
@@ -58,21 +64,21 @@ def test_one_descriptor_decides_where_pids_are_hidden():
 
 def test_descriptor_numbers_are_minors():
     cards = (Gpu(index=0, minor=3), Gpu(index=1, minor=0))
-    assert ranks(assign(cards, (scheduler(10, "TP0", nvidia_fds=(3,)),), ServerArgs())) == [("TP0",), ()]
+    assert ranks(assign(cards, (scheduler(10, "TP0", nvidia_fds=(3,)),), server())) == [("TP0",), ()]
 
 
 def test_several_descriptors_tell_nothing_so_the_formula_does():
     both = (0, 1)
     found = assign(
-        gpus(2), (scheduler(10, "TP0", nvidia_fds=both), scheduler(11, "TP1", nvidia_fds=both)), ServerArgs(tp=2)
+        gpus(2), (scheduler(10, "TP0", nvidia_fds=both), scheduler(11, "TP1", nvidia_fds=both)), server(None, tp=2)
     )
     assert ranks(found) == [("TP0",), ("TP1",)]
     assert found[0].ranks_inferred
 
 
 def test_formula_fills_in_for_ranks_without_a_context_yet():
-    importing = Process(pid=11, ppid=1, start_ticks=1, role="importing", rank="TP1", rank_inferred=True)
-    found = assign(gpus(2, (0, 10)), (scheduler(10, "TP0"), importing), ServerArgs(tp=2))
+    importing = Process(pid=11, ppid=1, start_ticks=1, role=Role.IMPORTING, rank="TP1", rank_inferred=True)
+    found = assign(gpus(2, (0, 10)), (scheduler(10, "TP0"), importing), server(None, tp=2))
     assert ranks(found) == [("TP0",), ("TP1",)]
     assert [gpu.ranks_inferred for gpu in found] == [False, True]
 
@@ -91,26 +97,9 @@ def test_formula_fills_in_for_ranks_without_a_context_yet():
 )
 def test_visible_devices(visible, expected):
     processes = (scheduler(10, "TP0"), scheduler(11, "TP1"))
-    assert ranks(assign(gpus(4), processes, ServerArgs(tp=2), visible)) == expected
-
-
-@pytest.mark.parametrize(
-    ("args", "tp", "pp", "dp", "expected"),
-    [
-        (ServerArgs(tp=8), 5, 0, 0, 5),
-        (ServerArgs(tp=4, base_gpu_id=4), 1, 0, 0, 5),
-        (ServerArgs(tp=4, gpu_id_step=2), 3, 0, 0, 6),
-        (ServerArgs(tp=16, nnodes=2), 11, 0, 0, 3),
-        (ServerArgs(tp=4, pp=2), 3, 1, 0, 7),
-        (ServerArgs(tp=4, pp=2, nnodes=2), 3, 1, 0, 3),
-        (ServerArgs(tp=2, dp=4), 1, 0, 3, 7),
-        (ServerArgs(tp=8, dp=8, dp_attention=True), 5, 0, 5, 5),
-    ],
-)
-def test_formula_of_sglang(args, tp, pp, dp, expected):
-    assert gpu_id(tp, pp, dp, args) == expected
+    assert ranks(assign(gpus(4), processes, server(visible, tp=2))) == expected
 
 
 def test_no_gpu_is_guessed_for_a_cpu_server_or_a_dead_rank():
-    assert ranks(assign(gpus(1), (scheduler(10, ""),), ServerArgs(device="cpu"))) == [()]
-    assert ranks(assign(gpus(1), (scheduler(10, "", gone=True),), ServerArgs())) == [()]
+    assert ranks(assign(gpus(1), (scheduler(10, ""),), server(None, device="cpu"))) == [()]
+    assert ranks(assign(gpus(1), (scheduler(10, "", gone=True),), server())) == [()]

@@ -20,6 +20,7 @@ from sgmon.model import (
     Milestone,
     Process,
     ProcsReading,
+    Role,
     Snapshot,
 )
 from tests.diagnosis.replay import replay
@@ -135,7 +136,7 @@ def test_memory_that_differs_from_the_others_is_said() -> None:
         )
         for i, used in enumerate(sizes)
     )
-    processes = tuple(Process(100 + i, 1, 1, "scheduler", f"TP{i}") for i in range(4))
+    processes = tuple(Process(100 + i, 1, 1, Role.WORKER, f"TP{i}") for i in range(4))
     told = stories(Snapshot(gpu=GpuReading(gpus), procs=ProcsReading(processes)))
     assert [one.findings for one in told] == [(), (), ("apart",), ()]
     assert told[2].usual_bytes == 76 * GIB

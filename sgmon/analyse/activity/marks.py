@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sgmon.analyse import thresholds
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
-from sgmon.model import LogState, Mark, Process, WatchDirReading
+from sgmon.model import LogState, Mark, Process, Role, WatchDirReading
 from sgmon.units import percent, plural, rate, size
 
 _READS = (
@@ -24,7 +24,7 @@ def process_marks(old: Process, new: Process, history: History, t: float) -> Ite
     yield from _bytes(old, new, history, t)
     yield from _memory(history, t)
     yield from _cpu(history, t)
-    if new.role != "launcher" or new.compilers:
+    if new.role != Role.LAUNCHER or new.compilers:
         yield from _children(old, new, history, t)
 
 

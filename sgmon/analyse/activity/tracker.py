@@ -13,6 +13,7 @@ from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
+    ESSENTIAL_ROLES,
     ActivityClock,
     Event,
     GpuLoad,
@@ -21,14 +22,11 @@ from sgmon.model import (
     Mark,
     Process,
     ProcsReading,
+    Role,
     Snapshot,
     WatchDirReading,
 )
 
-#: roles whose life and death matter; compilers and helpers come and go
-WATCHED_ROLES = frozenset(
-    {"launcher", "scheduler", "detokenizer", "dp_controller", "tokenizer", "importing", "weight_cache"}
-)
 #: a pid that is in no reading for this long, without a word of its end, is gone
 ABSENT_S = 3.0
 
@@ -110,7 +108,7 @@ class ActivityTracker:
         present = set()
         for process in reading.processes:
             key = process.key
-            if process.role not in WATCHED_ROLES and key not in self._watched:
+            if process.role not in ESSENTIAL_ROLES and key not in self._watched:
                 continue
             present.add(key)
             self._process(key, process, t)
@@ -144,7 +142,7 @@ class ActivityTracker:
         watched.seen_t = t
 
     def _gpu(self, reading: GpuReading, snapshot: Snapshot, t: float) -> None:
-        alive = [w for w in self._watched.values() if w.gone_t is None and w.process.role == "scheduler"]
+        alive = [w for w in self._watched.values() if w.gone_t is None and w.process.role == Role.WORKER]
         self._gpu_of = {w.process.pid: _gpu_index(w.process, snapshot) for w in alive}
         for gpu in reading.gpus:
             history = self._gpus.setdefault(gpu.index, GpuHistory())
@@ -186,7 +184,7 @@ class ActivityTracker:
         """Growth is the server's sign of life: which rank wrote is not known, so it is noted for the launcher."""
         if self._dirs is not None:
             alive = [w for w in self._watched.values() if w.gone_t is None]
-            launcher = next((w for w in alive if w.process.role == "launcher"), None)
+            launcher = next((w for w in alive if w.process.role == Role.LAUNCHER), None)
             for mark in file_marks(*self._dirs, reading, t):
                 if launcher is not None:
                     self._mark(launcher, mark)
@@ -199,9 +197,9 @@ class ActivityTracker:
             if watched.gone_t is not None:
                 continue
             role = watched.process.role
-            if role == "scheduler" and watched.process.rank == rank:
+            if role == Role.WORKER and watched.process.rank == rank:
                 return watched
-            if role == "launcher":
+            if role == Role.LAUNCHER:
                 launcher = watched
         return launcher
 
@@ -218,7 +216,7 @@ class ActivityTracker:
         loading = {p.rank for p in snapshot.log.ranks if p.phase in ("weights", "draft_weights")}
         for watched in self._watched.values():
             process = watched.process
-            if process.role != "scheduler" or watched.gone_t is not None:
+            if process.role != Role.WORKER or watched.gone_t is not None:
                 continue
             mapped = bool(process.shards and process.shards.names)
             if watched.load_start is None:

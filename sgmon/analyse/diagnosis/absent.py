@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.phase import during
-from sgmon.model import Evidence, NextStep, Verdict
+from sgmon.model import Evidence, NextStep, Role, Verdict
 from sgmon.units import rank_list
 
 #: seconds that the other ranks must have been seen without it: ranks are born within a second of each other
@@ -19,7 +19,7 @@ def absent(context: Context) -> Verdict | None:
     args = context.args
     if args.tp < 2 or (args.dp, args.pp, args.nnodes) != (1, 1, 1) or context.launcher is None:
         return None
-    titled = [v for v in context.ranks if v.process.role == "scheduler"]
+    titled = [v for v in context.ranks if v.process.role == Role.WORKER]
     if not titled or len(titled) != len(context.ranks) or len(titled) >= args.tp:
         return None
     if any(v.clock is None or context.t - (v.clock.first_t or context.t) < SEEN_S for v in titled):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.phase import version_of
-from sgmon.model import Process, Rank, RankState, ServerArgs, Snapshot
+from sgmon.model import Process, Rank, RankState, Role, ServerArgs, Snapshot
+from sgmon.servers.registry import role_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class Context:
     @property
     def version(self) -> str:
         return version_of(self.snapshot)
+
+    def label(self, role: Role) -> str:
+        """What this server's family calls a role."""
+        return role_label(self.snapshot.family, role)
 
     @property
     def was_ready(self) -> bool:
@@ -74,7 +79,7 @@ class Context:
 def context_of(snapshot: Snapshot) -> Context:
     """Look at the snapshot once; all rules share the result."""
     ranks = tuple(rank for rank in snapshot.ranks if rank.state is not RankState.GONE)
-    launcher = next((p for p in snapshot.procs.processes if p.alive and p.role == "launcher"), None)
+    launcher = next((p for p in snapshot.procs.processes if p.alive and p.role == Role.LAUNCHER), None)
     recovered = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
     server = snapshot.server
     args = merged_args(server.args if server is not None else ServerArgs(), snapshot.log.args)
@@ -92,7 +97,7 @@ def context_of(snapshot: Snapshot) -> Context:
 
 
 #: they take part in a start: the launcher loads the tokenizer, a controller imports before its ranks get their work
-_HELPERS = frozenset({"launcher", "dp_controller", "tokenizer", "weight_cache", "importing"})
+_HELPERS = frozenset({Role.LAUNCHER, Role.CONTROLLER, Role.TOKENIZER, Role.WEIGHT_CACHE, Role.IMPORTING})
 
 
 def _helpers_t(snapshot: Snapshot, ranks: set[int]) -> float:
@@ -113,6 +118,7 @@ def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:
         return given
     default = ServerArgs()
     told = {f.name: getattr(logged, f.name) for f in fields(ServerArgs)}
+    told["known"] = given.known or logged.known
     return replace(given, **{name: value for name, value in told.items() if value != getattr(default, name)})
 
 

@@ -6,7 +6,7 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
 from sgmon.analyse.phase import during
-from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Verdict
+from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Role, Verdict
 from sgmon.text import clean
 from sgmon.units import plural
 
@@ -63,7 +63,7 @@ def crashed(context: Context) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
     dead = sorted(
         (c for c in context.snapshot.clocks if c.gone_t is not None),
-        key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == "launcher", c.pid),
+        key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == Role.LAUNCHER, c.pid),
     )
     error = context.snapshot.log.error
     if dead:
@@ -75,24 +75,26 @@ def crashed(context: Context) -> Verdict | None:
 
 def _from_death(context: Context, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
     first = _first_dead(dead, error)
-    launcher_died = any(c.role == "launcher" for c in dead)
+    launcher_died = any(c.role == Role.LAUNCHER for c in dead)
     if error is None and context.was_ready and all(c.exit_code == 0 for c in dead):
-        return _ended(context, Evidence("proc", f"{_who(first)} {how_it_ended(first)}", first.rank, first.pid))
+        return _ended(
+            context, Evidence("proc", f"{_who(context, first)} {how_it_ended(first)}", first.rank, first.pid)
+        )
     if launcher_died and error is None and _ended_well(context, dead):
         return Verdict(
             "waiting",
-            f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == 'launcher'))}",
+            f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == Role.LAUNCHER))}",
             confidence=0.9,
             rule="ended",
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
         )
-    who = _who(first)
+    who = _who(context, first)
     stage = "after it was ready" if context.was_ready else during(context.phase)
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
         headline = f"{_error_words(context, error)} {stage}"
-    elif first.role == "launcher":
+    elif first.role == Role.LAUNCHER:
         headline = f"the launcher {how_it_ended(first)} {stage}"
     else:
         headline = f"{who} {how_it_ended(first)} {stage}"
@@ -110,8 +112,8 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
         evidence.append(_sigkill_fact(context, first))
     others = [c for c in dead if c is not first]
     if others:
-        evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(c) for c in others[:4])}"))
-    launcher = next((c for c in others if c.role == "launcher" and c.exit_signal == 9), None)
+        evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(context, c) for c in others[:4])}"))
+    launcher = next((c for c in others if c.role == Role.LAUNCHER and c.exit_signal == 9), None)
     if launcher is not None:
         evidence.append(_sigkill_fact(context, launcher))
     if launcher_died and context.ranks:
@@ -191,14 +193,14 @@ def _is_fatal(context: Context, error: LogError) -> bool:
 
 def _violent(clock: ActivityClock) -> bool:
     """It did not merely follow its parent: its end has a status of its own. A launcher kills itself last."""
-    if clock.role == "launcher" and clock.exit_signal == 9:
+    if clock.role == Role.LAUNCHER and clock.exit_signal == 9:
         return False
     return bool(clock.exit_signal) or bool(clock.exit_code)
 
 
 def _led(clock: ActivityClock) -> bool:
     """A launcher that was signalled takes its ranks along: they die of SIGKILL by PR_SET_PDEATHSIG."""
-    return clock.role == "launcher" and bool(clock.exit_signal) and clock.exit_signal != 9
+    return clock.role == Role.LAUNCHER and bool(clock.exit_signal) and clock.exit_signal != 9
 
 
 def how_it_ended(clock: ActivityClock) -> str:
@@ -211,21 +213,19 @@ def how_it_ended(clock: ActivityClock) -> str:
     return "is gone (exit status unknown)"
 
 
-def _who(clock: ActivityClock) -> str:
-    name = clock.rank or {"launcher": "the launcher", "scheduler": "the scheduler"}.get(
-        clock.role, "an importing worker" if clock.role == "importing" else f"the {clock.role.replace('_', ' ')}"
-    )
-    return f"{name} (pid {clock.pid})"
+def _who(context: Context, clock: ActivityClock) -> str:
+    role = "an importing worker" if clock.role == Role.IMPORTING else f"the {context.label(clock.role)}"
+    return f"{clock.rank or role} (pid {clock.pid})"
 
 
 def _ended_well(context: Context, dead: list[ActivityClock]) -> bool:
-    launcher = next(c for c in dead if c.role == "launcher")
+    launcher = next(c for c in dead if c.role == Role.LAUNCHER)
     asked = launcher.exit_signal in (2, 15) or launcher.exit_code in (130, 143)  # Ctrl-C, SIGTERM
     return launcher.exit_code == 0 or (context.was_ready and asked)
 
 
 def _sigkill_fact(context: Context, first: ActivityClock) -> Evidence:
-    if first.role == "launcher":
+    if first.role == Role.LAUNCHER:
         return Evidence(
             "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
         )

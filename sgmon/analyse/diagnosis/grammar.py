@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Rank
 from sgmon.units import rank_list
 
@@ -16,9 +17,9 @@ def names(ranks: Sequence[Rank]) -> str:
     return rank_list(ranked)
 
 
-def ranks_of(ranks: Sequence[Rank]) -> tuple[str, ...]:
-    """For ``odd_ranks``: SGLang's names; the only rank of a server has none and goes by its role."""
-    return tuple(v.name or v.process.role for v in ranks)
+def ranks_of(context: Context, ranks: Sequence[Rank]) -> tuple[str, ...]:
+    """For ``odd_ranks``: names as in the log; the only rank of a server has none and goes by its role's label."""
+    return tuple(v.name or context.label(v.process.role) for v in ranks)
 
 
 def verb(ranks: Sequence[Rank], one: str, many: str) -> str:

@@ -49,7 +49,7 @@ def storage(context: Context) -> Verdict | None:
         since_t=first.activity_t,
         confidence=0.9 if longest >= limit else 0.6,
         rule="storage",
-        odd_ranks=ranks_of(stuck),
+        odd_ranks=ranks_of(context, stuck),
         evidence=(
             Evidence("proc", f"{first.label} (pid {first.pid}): {where(first)}", first.name, first.pid),
             Evidence("bytes", f"no byte read, no page mapped for {since(context, first.activity_t)}", first.name),
@@ -92,7 +92,7 @@ def stale_lock(context: Context) -> Verdict | None:
         since_t=context.activity_t,
         confidence=0.85 if first.wait.target else 0.7,
         rule="stale-lock",
-        odd_ranks=ranks_of(waiting),
+        odd_ranks=ranks_of(context, waiting),
         evidence=(
             wait_fact(context, first),
             Evidence("compiler", "no compiler runs anywhere below the server"),
@@ -126,7 +126,7 @@ def still(context: Context) -> Verdict | None:
         since_t=context.activity_t,
         confidence=_confidence(context, line, stalled),
         rule="peer-missing" if line is not None else "quiet",
-        odd_ranks=ranks_of(line.culprits) if line is not None else (),
+        odd_ranks=ranks_of(context, line.culprits) if line is not None else (),
         evidence=evidence,
         next=_steps(context, line),
     )

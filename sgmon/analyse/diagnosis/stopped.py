@@ -5,12 +5,12 @@ from __future__ import annotations
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact
 from sgmon.analyse.phase import during
-from sgmon.model import Evidence, NextStep, Process, Verdict
+from sgmon.model import ESSENTIAL_ROLES, Evidence, NextStep, Process, Role, Verdict
 from sgmon.units import plural, rank_list
 
 #: a tracer that stays: a dump takes 0.2 s, native 3 s
 TRACED_S = 5.0
-_ROLES = frozenset({"launcher", "scheduler", "importing", "detokenizer", "dp_controller", "tokenizer"})
+_ROLES = ESSENTIAL_ROLES - {Role.WEIGHT_CACHE}
 
 
 def stopped(context: Context) -> Verdict | None:
@@ -20,7 +20,7 @@ def stopped(context: Context) -> Verdict | None:
     if not halted:
         return None
     everyone = len(halted) == len(alive) and len(alive) > 1
-    names = _names(halted)
+    names = _names(context, halted)
     frozen = context.snapshot.procs.cgroup_frozen or any(p.frozen or p.wchan == "__refrigerator" for p in halted)
     traced = [p for p in halted if p.state == "t"]
     others = [v for v in context.ranks if v.pid not in {p.pid for p in halted}]
@@ -38,7 +38,7 @@ def stopped(context: Context) -> Verdict | None:
     if waiting and not everyone:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
-    evidence = [_fact(p) for p in halted[:3]]
+    evidence = [_fact(context, p) for p in halted[:3]]
     evidence += [doing_fact(context, v) for v in others[:2]]
     return Verdict(
         "stopped",
@@ -47,7 +47,7 @@ def stopped(context: Context) -> Verdict | None:
         since_t=min(_since(context, p) for p in halted),
         confidence=1.0 if not traced else 0.9,
         rule="frozen" if frozen else "traced" if traced else "stopped",
-        odd_ranks=() if everyone else tuple(p.rank or p.role for p in halted),
+        odd_ranks=() if everyone else tuple(p.rank or context.label(p.role) for p in halted),
         evidence=tuple(evidence),
         next=_steps(halted, frozen, traced),
     )
@@ -70,15 +70,15 @@ def _since(context: Context, process: Process) -> float:
     return context.t
 
 
-def _names(halted: list[Process]) -> str:
+def _names(context: Context, halted: list[Process]) -> str:
     ranks = tuple(p.rank for p in halted if p.rank)
     if ranks:
         return rank_list(ranks)
-    return f"the {halted[0].role.replace('_', ' ')}" if halted[0].role != "importing" else "an importing worker"
+    return f"the {context.label(halted[0].role)}" if halted[0].role != Role.IMPORTING else "an importing worker"
 
 
-def _fact(process: Process) -> Evidence:
-    who = process.rank or process.role
+def _fact(context: Context, process: Process) -> Evidence:
+    who = process.rank or context.label(process.role)
     wchan = f", {process.wchan}" if process.wchan and process.wchan != "0" else ""
     tracer = f", traced by pid {process.tracer_pid}" if process.tracer_pid else ""
     return Evidence(

@@ -27,6 +27,7 @@ from sgmon.model import (
     WaitKind,
 )
 from sgmon.model.roles import Role
+from sgmon.servers.registry import role_label
 
 #: dumps older than the newest sign of activity say nothing about now; of a rank that has used CPU since, those older
 #: than this neither
@@ -52,7 +53,7 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
     """The snapshot with its phase and its ranks; those that have ended since keep their last facts, at the end."""
     phase, source = phase_of_snapshot(snapshot)
     chosen = subjects(snapshot.procs.processes)
-    names = tuple(process.rank for process in chosen if Role(process.role) is Role.WORKER)
+    names = tuple(process.rank for process in chosen if process.role is Role.WORKER)
     inputs = _Inputs(
         snapshot,
         phase,
@@ -69,24 +70,23 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
 def subjects(processes: Iterable[Process]) -> list[Process]:
     """Workers and children that will be workers; before there are any, whoever is starting."""
     alive = [process for process in processes if process.alive]
-    roles = {Role(process.role) for process in alive}
-    chosen = [p for p in alive if Role(p.role) is Role.WORKER or _will_be_worker(p)]
+    roles = {process.role for process in alive}
+    chosen = [p for p in alive if p.role is Role.WORKER or _will_be_worker(p)]
     if not chosen:
-        chosen = [p for p in alive if Role(p.role) in (Role.IMPORTING, Role.CONTROLLER)]
+        chosen = [p for p in alive if p.role in (Role.IMPORTING, Role.CONTROLLER)]
     if not chosen and Role.RESOURCE_TRACKER not in roles:
-        chosen = [p for p in alive if Role(p.role) is Role.LAUNCHER]  # once it has children it only waits for them
+        chosen = [p for p in alive if p.role is Role.LAUNCHER]  # once it has children it only waits for them
     return chosen
 
 
 def _will_be_worker(process: Process) -> bool:
-    if Role(process.role) is not Role.IMPORTING:
+    if process.role is not Role.IMPORTING:
         return False
-    promised = bool(process.becomes) and Role(process.becomes) is Role.WORKER
-    return bool(process.rank or process.rank_inferred or promised)
+    return bool(process.rank or process.rank_inferred or process.becomes is Role.WORKER)
 
 
 def _rank(process: Process, inputs: _Inputs) -> Rank:
-    snapshot, role = inputs.snapshot, Role(process.role)
+    snapshot, role = inputs.snapshot, process.role
     clock = inputs.clocks.get(process.pid)
     progress = inputs.progress.get(process.rank)
     dumps = _dumps(snapshot, process.pid, clock)
@@ -96,7 +96,7 @@ def _rank(process: Process, inputs: _Inputs) -> Rank:
     other = next((m.t for m in clock.marks if m.signal != "cpu"), 0.0) if clock is not None else 0.0
     return Rank(
         name=process.rank,
-        label=_label(process.rank, role),
+        label=_label(snapshot.family, process.rank, role),
         role=role,
         process=process,
         clock=clock,
@@ -114,10 +114,10 @@ def _rank(process: Process, inputs: _Inputs) -> Rank:
     )
 
 
-def _label(name: str, role: Role) -> str:
+def _label(family: str, name: str, role: Role) -> str:
     if role is Role.LAUNCHER:
         return "the launcher"
-    return name or ("the scheduler" if role is Role.WORKER else "the worker process")
+    return name or (f"the {role_label(family, role)}" if role is Role.WORKER else "the worker process")
 
 
 def _state(process: Process, role: Role, wait: WaitKind) -> RankState:

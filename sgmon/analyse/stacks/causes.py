@@ -14,6 +14,7 @@ from sgmon.analyse.stacks.conditions import Condition, ConditionRow, Facts, Subj
 from sgmon.analyse.stacks.merge import rank_name
 from sgmon.model import CauseHit, StackDump
 from sgmon.servers.family import StackRules
+from sgmon.servers.registry import role_label
 from sgmon.tables import TableError, parse_rows, text_of
 
 FILE = "causes.toml"
@@ -122,7 +123,13 @@ def _subjects(facts: Facts) -> list[Subject]:
         if dump.pid not in newest or (dump.t, dump.sample) >= (newest[dump.pid].t, newest[dump.pid].sample):
             newest[dump.pid] = dump
     subjects = [
-        Subject(process.pid, process.rank or process.role, process.role, process, newest.pop(process.pid, None))
+        Subject(
+            process.pid,
+            process.rank or role_label(facts.family, process.role),
+            process.role,
+            process,
+            newest.pop(process.pid, None),
+        )
         for process in facts.processes
     ]
     subjects += [Subject(dump.pid, rank_name(dump), dump.role, None, dump) for dump in newest.values()]

@@ -72,6 +72,7 @@ class Facts:
     ras: RasReading | None = None
     ras_t: float | None = None
     port: PortReading | None = None
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Subject:
 
     pid: int
     name: str
-    role: str
+    role: Role
     process: Process | None
     dump: StackDump | None
 
@@ -192,7 +193,7 @@ class Condition:
                 if text is None:
                     return None
                 seen.append(f"{key} {text}")
-        if row.role is not None and not (subject.role and Role(subject.role) in self.roles):
+        if row.role is not None and subject.role not in self.roles:
             return None
         if row.state is not None:
             if process is None or not _state(subject, row.state):
@@ -287,7 +288,7 @@ def _compilers(subjects: Sequence[Subject], wanted: str) -> bool:
     processes = [subject.process for subject in subjects if subject.process is not None]
     if not processes:
         return False
-    some = any(process.compilers or process.role == "compiler" for process in processes)
+    some = any(process.compilers or process.role == Role.COMPILER for process in processes)
     return some == (wanted == "some")
 
 

@@ -64,17 +64,17 @@ def _merge(dumps: Sequence[StackDump], rules: StackRules) -> tuple[StackClass, .
 
 def rank_name(dump: StackDump) -> str:
     """How a process is called among the ranks: its rank, or its role where it has none."""
-    return dump.rank if dump.rank or not dump.role or _is_worker(dump) else f"{dump.role} {dump.pid}"
+    return dump.rank if dump.rank or _is_worker(dump) else f"{dump.role} {dump.pid}"
 
 
 def of_ranks(dumps: Sequence[StackDump]) -> list[StackDump]:
     """The dumps of ranks; where there are none (an unnamed tree), all of them."""
-    found = [d for d in dumps if _is_worker(d) or (d.rank and d.role and Role(d.role) in _RANK_ROLES)]
+    found = [d for d in dumps if _is_worker(d) or (d.rank and d.role in _RANK_ROLES)]
     return found or list(dumps)
 
 
 def _is_worker(dump: StackDump) -> bool:
-    return bool(dump.role) and Role(dump.role) is Role.WORKER
+    return dump.role is Role.WORKER
 
 
 def python_frames(dump: StackDump) -> tuple[Frame, ...]:

@@ -62,7 +62,7 @@ def phase_of(dump: StackDump, version: str, rules: StackRules) -> str:
 
 def _phase_of(dump: StackDump, version: str, rules: StackRules) -> str:
     launcher = is_launcher(dump)
-    if not launcher and dump.role and Role(dump.role) not in _RANKS:
+    if not launcher and dump.role not in _RANKS:
         return ""
     compiled = _compiled(rules, launcher, _version(version))
     for row, pattern in zip(compiled.rows, compiled.patterns, strict=True):
@@ -76,7 +76,7 @@ def _phase_of(dump: StackDump, version: str, rules: StackRules) -> str:
 
 def is_launcher(dump: StackDump) -> bool:
     """Whether this process starts the ranks and answers HTTP."""
-    return bool(dump.role) and Role(dump.role) in _LAUNCHERS
+    return dump.role in _LAUNCHERS
 
 
 def phase_of_all(dumps: Iterable[StackDump], version: str, rules: StackRules) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sgmon.model import Server
+from sgmon.servers import registry
 from sgmon.servers.family import StackRules
-from sgmon.servers.sglang.stacks import STACKS
 
 
 def rules_of(server: Server | None) -> StackRules:
     """Those of its family; the general ones while there is no server."""
-    return STACKS if server is not None else StackRules()
+    return registry.get(server.family).stacks if server is not None else StackRules()

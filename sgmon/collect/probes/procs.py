@@ -10,16 +10,17 @@ from dataclasses import replace
 
 from sgmon.collect.probes import descendants
 from sgmon.collect.probes.base import Watched
-from sgmon.collect.probes.descendants import WORKERS, Member
+from sgmon.collect.probes.descendants import Member
 from sgmon.collect.probes.exit_status import Endings, ended
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.collect.probes.worker import Kin, Worker
-from sgmon.discovery import titles
+from sgmon.discovery import process_roles
 from sgmon.discovery.tree import Members
-from sgmon.model import Compiler, Missing, Process, ProcsReading, Server
+from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
 from sgmon.proc import counters, stat
 from sgmon.proc.stat import Stat
+from sgmon.servers.registry import get
 from sgmon.text import clean
 
 FORGET_EVERY_S = 60.0
@@ -58,6 +59,7 @@ class Tree:
 
     def __init__(self, watched: Watched, server: Server) -> None:
         self.key = _key(server)
+        self._family = get(server.family)
         root = watched.settings.proc_root.rstrip("/") or "/proc"
         now = watched.clock.now
         self._root = root
@@ -79,7 +81,7 @@ class Tree:
         descendants.name_all(self._members, server)
         found = self._processes(alive, server)
         self._last = found
-        shown = [p for p in found.values() if p.role != "compiler"]
+        shown = [p for p in found.values() if p.role != Role.COMPILER]
         gone = [_as_named(p, self._members[pid]) for pid, p in self._gone.items()]
         return self._reading(tuple(sorted([*shown, *gone], key=_order)), server)
 
@@ -116,18 +118,20 @@ class Tree:
             worker = self._workers[pid] = Worker(self._host, self._schedule, pid, seen.start_ticks)
             self._members[pid] = Member(pid, seen.ppid, seen.start_ticks)
             parent = self._members.get(seen.ppid)
-            if seen.state == "Z" and parent is not None and not descendants.bears_helpers(parent, self.key[0]):
-                self._members[pid].role = titles.role_of_comm(seen.comm)  # it ended before it was read
+            if seen.state == "Z" and parent is not None and not descendants.spawns_helpers(parent, self.key[0]):
+                self._members[pid].role = process_roles.role_of_comm(
+                    seen.comm, self._family
+                )  # it ended before it was read
         member = self._members[pid]
-        worker.name(seen, settled=member.role not in ("", "importing", "other"))
+        worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER))
         member.argv = worker.argv
-        if member.role in WORKERS:
+        if member.role in ESSENTIAL_ROLES:
             self._endings.watch(pid)
 
     def _end(self, pid: int, zombie: Stat | None) -> None:
         """A process is gone (or a zombie that nobody has reaped)."""
         member = self._members.get(pid)
-        if member is None or member.role not in WORKERS:
+        if member is None or member.role not in ESSENTIAL_ROLES:
             self._pids.drop(pid)
             self._members.pop(pid, None)
             self._workers.pop(pid, None)
@@ -151,7 +155,7 @@ class Tree:
 
     def _processes(self, alive: dict[int, Stat], server: Server) -> dict[int, Process]:
         for pid in alive:
-            if self._members[pid].role in WORKERS:
+            if self._members[pid].role in ESSENTIAL_ROLES:
                 self._workers[pid].prepare()
         owners = {n: pid for pid, worker in self._workers.items() if pid in alive for n in worker.sockets}
         children = descendants.children([m for m in self._members.values() if m.pid in alive])
@@ -159,7 +163,7 @@ class Tree:
         found = {}
         for pid, seen in alive.items():
             worker, member = self._workers[pid], self._members[pid]
-            if member.role not in WORKERS:
+            if member.role not in ESSENTIAL_ROLES:
                 found[pid] = worker.light(seen, member)
                 continue
             below = descendants.descendants(pid, children)
@@ -180,13 +184,13 @@ class Tree:
         """Worker -> the compilers that descend from it, busiest first."""
         made: dict[int, list[Compiler]] = {}
         for member in self._members.values():
-            if member.role != "compiler" or member.pid not in alive:
+            if member.role != Role.COMPILER or member.pid not in alive:
                 continue
             above = descendants.worker_above(member.pid, self._members, server)
             if above is not None:
                 seen, argv = alive[member.pid], member.argv
-                name = titles.compiler_name(argv, seen.comm)
-                built = Compiler(member.pid, name, clean(titles.what_it_builds(argv), 100), seen.cpu_s)
+                name = process_roles.compiler_name(argv, seen.comm)
+                built = Compiler(member.pid, name, clean(process_roles.what_it_builds(argv), 100), seen.cpu_s)
                 made.setdefault(above, []).append(built)
         for each in made.values():
             each.sort(key=lambda c: -c.cpu_s)
@@ -220,13 +224,13 @@ def _as_named(process: Process, member: Member) -> Process:
         role=member.role,
         rank=member.rank,
         rank_inferred=member.rank_inferred,
-        becomes=member.becomes if member.role == "importing" else "",
+        becomes=member.becomes if member.role == Role.IMPORTING else Role.OTHER,
     )
 
 
 def _order(process: Process) -> tuple[int, int, int]:
     """Launcher first, then by birth; helpers last."""
-    place = 0 if process.role == "launcher" else 1 if process.role in WORKERS else 2
+    place = 0 if process.role == Role.LAUNCHER else 1 if process.role in ESSENTIAL_ROLES else 2
     return place, process.start_ticks, process.pid
 
 

@@ -14,13 +14,13 @@ from sgmon.analyse.stacks import refusals
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.pyspy_dump import RunningDump, failed, find_pyspy, same_process
-from sgmon.model import Process, StackDump, StacksReading
+from sgmon.model import Process, Role, StackDump, StacksReading
 
 AT_ONCE = 2
 _GATHER_S = 0.3  # results that come this close together are one reading
 _WAIT_S = 0.5
 #: asked when no pids are named, in this order: ranks first
-_ROLES = ("scheduler", "importing", "dp_controller", "launcher", "detokenizer", "tokenizer")
+_ROLES = (Role.WORKER, Role.IMPORTING, Role.CONTROLLER, Role.LAUNCHER, Role.DETOKENIZER, Role.TOKENIZER)
 _FOREIGN_PROC = refusals.Refusal(
     "proc-root",
     "the watched processes live below another /proc: their pids are not ours",
@@ -127,7 +127,7 @@ class StackProbe:
     def _targets(self, job: _Job) -> list[Process]:
         known = {process.pid: process for process in self._processes() if not process.gone}
         if job.pids is not None:
-            return [known.get(pid) or Process(pid=pid, ppid=0, start_ticks=0, role="other") for pid in job.pids]
+            return [known.get(pid) or Process(pid=pid, ppid=0, start_ticks=0, role=Role.OTHER) for pid in job.pids]
         chosen = [process for process in known.values() if process.role in _ROLES]
         return sorted(chosen, key=lambda process: (_ROLES.index(process.role), process.pid))
 

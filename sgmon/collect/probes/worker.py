@@ -9,14 +9,14 @@ from sgmon.collect.probes.descendants import Member
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.schedule import Schedule
-from sgmon.discovery.args import masked
-from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Shards, TcpPeer
+from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
 from sgmon.proc.counters import ThreadTimes
 from sgmon.proc.guard import Guard
 from sgmon.proc.stat import Stat
 from sgmon.proc.status import Status
-from sgmon.text import clean
+from sgmon.servers.registry import is_secret_flag
+from sgmon.text import clean, masked_argv
 
 THREADS_EVERY_S = 5.0
 FDS_EVERY_S = 5.0
@@ -85,7 +85,7 @@ class Worker:
         argv = stat.split(data) if data else ()
         if argv and argv != self.argv:
             self.argv = argv
-            self.title = clean(" ".join(masked(argv)), 400)
+            self.title = clean(" ".join(masked_argv(argv, is_secret_flag)), 400)
 
     def prepare(self) -> None:
         """Its descriptors: all processes' before any is read, so that the two ends of a socket find each other."""
@@ -123,7 +123,7 @@ class Worker:
             role=member.role,
             rank=member.rank,
             rank_inferred=member.rank_inferred,
-            becomes=member.becomes if member.role == "importing" else "",
+            becomes=member.becomes if member.role == Role.IMPORTING else Role.OTHER,
             title=self.title or clean(seen.comm),
             comm=clean(seen.comm),
             state=seen.state,

@@ -12,6 +12,7 @@ from sgmon.export.bundle.collect import Materials
 from sgmon.export.text import as_text
 from sgmon.history import from_snapshot
 from sgmon.model import Process, Snapshot
+from sgmon.servers.registry import role_label
 from sgmon.text import clean, masked_argv
 
 #: GitHub takes 65,536 characters
@@ -49,7 +50,9 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
         yield from _log(materials, tail)
     yield from _folded("Stacks of all ranks, merged", list(_stacks(snapshot)))
     yield from _folded("Ranks, GPUs, port", as_text(snapshot))
-    yield from _folded("Every process, from /proc", [line for p in snapshot.procs.processes for line in _process(p)])
+    yield from _folded(
+        "Every process, from /proc", [line for p in snapshot.procs.processes for line in _process(snapshot.family, p)]
+    )
     yield from _folded("Arguments", [f"{name} = {value}" for name, value in _arguments(snapshot)])
     yield from ("", "In this bundle: " + ", ".join(inside) + ".")
 
@@ -172,11 +175,12 @@ def _stacks(snapshot: Snapshot, *, full: bool = False) -> Iterator[str]:
     yield from summary_lines(found, "SGLang", full=full)
 
 
-def _process(process: Process) -> Iterator[str]:
+def _process(family: str, process: Process) -> Iterator[str]:
     call = "?" if process.call is None else f"{process.call.name} {process.call.target} {process.call.note}".strip()
     states = " ".join(f"{state}:{count}" for state, count in process.thread_states)
     ended = f" GONE exit={process.exit_code} signal={process.exit_signal}" if process.gone else ""
-    yield f"pid {process.pid} (parent {process.ppid}) {process.role} {process.rank}{ended}: {process.title}"
+    role = role_label(family, process.role)
+    yield f"pid {process.pid} (parent {process.ppid}) {role} {process.rank}{ended}: {process.title}"
     yield (
         f"    state {process.state}, threads {process.threads} [{states}], wchan {process.wchan or '?'}, "
         f"call {call}, cpu {_number(process.cpu_s)} s, waited for a CPU {_number(process.wait_s)} s"

@@ -1,1 +1,34 @@
-"""SGLang: the first family."""
+"""SGLang. Facts: sglang 0.4.1.post7 ... 0.5.23, read in its source and in logs of real starts."""
+
+from __future__ import annotations
+
+from sgmon.model.roles import Role
+from sgmon.servers.family import Discovery, Health, ServerFamily
+from sgmon.servers.sglang import args, args_line, health, launch, ranks, server_args, titles
+from sgmon.servers.sglang.log import RULES
+from sgmon.servers.sglang.stacks import STACKS
+
+FAMILY = ServerFamily(
+    name="sglang",
+    label="SGLang",
+    package="sglang",
+    default_port=30000,
+    launched_by="python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server",
+    discovery=Discovery(
+        recognise=launch.recognise,
+        role_of=titles.role_of,
+        role_of_comm=titles.role_of_comm,
+        rank_of=titles.rank_of,
+        expected_children=ranks.expected_children,
+        parse_args=server_args.from_launch,
+        args_from_log=args_line.last_in,
+        full_flag=args.full_name,
+        gpu_of=ranks.gpu_of,
+    ),
+    role_labels={Role.WORKER: "scheduler", Role.CONTROLLER: "DP controller"},
+    folder=__name__,
+    health=Health(path="/health", timeout_s=25.0, ok_means_ready=health.ok_means_ready),
+    log=RULES,
+    stacks=STACKS,
+    env_prefixes=("SGLANG_", "SGL_"),
+)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from sgmon.discovery.args_line import parse_server_args
 from sgmon.servers.family import LogRules
+from sgmon.servers.sglang.args_line import parse_server_args
 
 _TOKEN = r"(?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+"
 _TOKENS = re.compile(_TOKEN)

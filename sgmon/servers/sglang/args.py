@@ -7,9 +7,9 @@ Spellings: sglang 0.4.1.post7 ... 0.5.23 (srt/server_args.py, srt/arg_groups/fie
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from sgmon.text import is_secret_name, masked_argv
+from sgmon.servers.family import ReadConfig
 
 #: full name -> other spellings of the same argument
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -69,9 +69,7 @@ _SWITCH_SHAPE = re.compile(r"^(?:enable|disable|skip|trust|use|allow|show|sleep|
 _NUMBER = re.compile(r"^-\d+(?:\.\d*)?$|^-\.\d+$")
 
 
-def parse(
-    tail: tuple[str, ...], *, serve: bool = False, config: Callable[[str], Mapping[str, object]] | None = None
-) -> dict[str, object]:
+def parse(tail: tuple[str, ...], *, serve: bool = False, config: ReadConfig | None = None) -> dict[str, object]:
     """Full argument name -> value (text, or True for a switch). ``config(path)`` reads a ``--config`` file, whose
     values come before the command line's. ``serve``: the first bare word is the model."""
     found: dict[str, object] = {}
@@ -109,15 +107,6 @@ def full_name(flag: str) -> str:
         return _NAMES[bare]
     matches = {_NAMES[known] for known in _NAMES if known.startswith(bare)}
     return matches.pop() if len(matches) == 1 else bare
-
-
-def masked(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """An argv as it may be shown: the values of secrets replaced, control characters neutralised."""
-    return masked_argv(argv, _is_secret)
-
-
-def _is_secret(flag: str) -> bool:
-    return is_secret_name(flag) or is_secret_name(full_name(flag))
 
 
 def _is_flag(word: str) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 
-from sgmon.discovery.server_args import from_mapping
 from sgmon.model.server import ServerArgs
+from sgmon.servers.sglang.server_args import from_mapping
 
 _START = re.compile(r"server_args=(?:(?P<call>ServerArgs\()|(?P<dict>\{))")
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\[({]|[\])}]|,|[^'\"\[\](){},]+|['\"]", re.S)
@@ -24,6 +24,13 @@ def parse_server_args(text: str) -> ServerArgs | None:
     """The arguments in a ``server_args=`` line, secrets masked, or None. A cut line gives what is whole."""
     values = values_of(text)
     return from_mapping(values) if values else None
+
+
+def last_in(text: str) -> ServerArgs | None:
+    """The arguments in the last whole ``server_args=`` line of a piece of log, or None."""
+    at = text.rfind("server_args=")
+    end = text.find("\n", at)
+    return parse_server_args(text[at:end]) if 0 <= at < end else None
 
 
 def values_of(text: str) -> dict[str, object]:

@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sgmon.model.server import ServerArgs
+from sgmon.servers.family import Launch, ReadConfig
+from sgmon.servers.sglang.args import parse
 from sgmon.text import MASK, clean, is_secret_name, mask
 
 #: Longest value kept in ``ServerArgs.raw``.
 VALUE_LIMIT = 400
 
 _UNSET = (None, "", "None", "null")
+
+
+def from_launch(launch: Launch, read_config: ReadConfig) -> ServerArgs:
+    """The arguments of a launch whose command line is to be seen (``launch.tail`` is not None)."""
+    return from_mapping(parse(launch.tail or (), serve=launch.form == "serve", config=read_config))
 
 
 def from_mapping(values: Mapping[str, object]) -> ServerArgs:

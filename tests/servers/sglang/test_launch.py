@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.discovery.launch import recognise
+from sgmon.servers.sglang.launch import recognise
 
 SERVERS = {
     "python -m sglang.launch_server --tp 8": ("module", ("--tp", "8")),
@@ -18,8 +18,8 @@ SERVERS = {
     "python3 -m debugpy --listen 5678 -m sglang.launch_server --tp 2": ("module", ("--tp", "2")),
     "python3-dbg -m sglang.launch_server": ("module", ()),
     "python3.13t -m sglang.launch_server": ("module", ()),
-    "sglang::http_server/tokenizer_manager": ("titled", ()),
-    "sglang::server": ("titled", ()),
+    "sglang::http_server/tokenizer_manager": ("titled", None),
+    "sglang::server": ("titled", None),
 }
 NO_SERVERS = [
     "python -m sgmon run -- python -m sglang.launch_server",

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.discovery.args import full_name, masked, parse
-from sgmon.discovery.server_args import from_mapping
+from sgmon.servers.registry import is_secret_flag
+from sgmon.servers.sglang.args import full_name, parse
+from sgmon.servers.sglang.server_args import from_mapping
+from sgmon.text import masked_argv
 
 
 def args(line: str, **kw):
@@ -86,12 +88,14 @@ def test_secrets_are_masked():
         "--api-k",
         "s3cret",
     )
-    shown = " ".join(masked((*argv, "--ssl-keyfile-password", "s3cret", "--max-total-tokens", "4096")))
+    shown = " ".join(
+        masked_argv((*argv, "--ssl-keyfile-password", "s3cret", "--max-total-tokens", "4096"), is_secret_flag)
+    )
     assert "s3cret" not in shown and "4096" in shown
     seen = from_mapping(parse(argv[3:]))
     assert seen.has_api_key and "s3cret" not in repr(seen)
-    assert "hunter2" not in " ".join(masked(("x", "--dist-init-addr", "http://me:hunter2@host:1")))
-    assert masked(("a\x1b[31mb\nc",)) == ("ab c",)
+    assert "hunter2" not in " ".join(masked_argv(("x", "--dist-init-addr", "http://me:hunter2@host:1")))
+    assert masked_argv(("a\x1b[31mb\nc",)) == ("ab c",)
 
 
 def test_odd_input():

@@ -1,4 +1,4 @@
-"""The arguments from the ``server_args=`` line of the log, for a server whose title hides its command line."""
+"""The beginning of the log, where a server prints its arguments: for one whose title hides its command line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ import re
 
 from sgmon.discovery import logfile
 from sgmon.discovery.inner import REMOTE_S, Inside
-from sgmon.model import ServerArgs
 from sgmon.proc import child
 
-_MARK = "server_args="
-_FIRST = 1 << 20  # the line comes before the children start; it is about 19 KB long (0.5.23)
+_FIRST = 1 << 20  # the arguments come before the children start; they are about 19 KB long (sglang 0.5.23)
 _CRI = re.compile(r"^\S+ (?:stdout|stderr) ([PF])\S* ")
 
 
-def find(inside: Inside) -> ServerArgs | None:
-    """None: no log file, or no such line in its first MiB."""
-    from sgmon.discovery.args_line import parse_server_args
-
+def read(inside: Inside) -> str:
+    """The first MiB of the log, without a runtime's envelope; "" without a file."""
     log = logfile.find(inside)
     if log.kind == "deleted" and log.path:  # behind the descriptor, and on a local disk as logfile has made sure
         head = inside._replace(prefix="").text(log.path, _FIRST)
@@ -27,11 +23,8 @@ def find(inside: Inside) -> ServerArgs | None:
     elif log.path:  # in the files of whoever reads the output
         head = (child.output(["head", "-c", str(_FIRST), log.path], REMOTE_S) or b"").decode("utf-8", "replace")
     else:
-        return None
-    head = _plain(head)
-    at = head.rfind(_MARK)
-    end = head.find("\n", at)
-    return parse_server_args(head[at:end]) if 0 <= at < end else None
+        return ""
+    return _plain(head)
 
 
 def _plain(text: str) -> str:
