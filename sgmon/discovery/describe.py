@@ -7,6 +7,7 @@ from sgmon.discovery.logtarget import LogTarget
 from sgmon.discovery.parents import timeout_above
 from sgmon.discovery.servers import Launcher
 from sgmon.model import Missing, Server, ServerArgs
+from sgmon.model.server import RETITLED
 from sgmon.proc.guard import Guard, HungError
 from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
@@ -14,7 +15,6 @@ from sgmon.text import masked_argv
 
 #: how long the files of an installation may keep us waiting
 SLOW_S = 2.0
-RETITLED = "retitled: not known yet"
 _VERSIONS: Guard[version.Version] = Guard()
 
 

@@ -83,18 +83,13 @@ class Server:
 
     @property
     def args_known(self) -> bool:
-        """Whether anything has told its arguments."""
-        return self.args_source != RETITLED
+        """Whether anything has told its arguments. Recordings from before ``known`` have ``args_source`` alone."""
+        return self.args.known and self.args_source != RETITLED
 
     @property
     def key(self) -> tuple[int, int]:
         """Tells it from a later process with the same pid."""
         return self.pid, self.start_ticks
-
-    @property
-    def args_known(self) -> bool:
-        """Whether the arguments were read. Recordings from before ``known`` say so in ``args_source`` alone."""
-        return self.args.known and not self.args_source.startswith("retitled")
 
 
 @dataclass(frozen=True, slots=True)

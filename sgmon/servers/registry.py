@@ -16,7 +16,7 @@ def families() -> tuple[ServerFamily, ...]:
 
 
 def get(name: str) -> ServerFamily:
-    """The family of that name (``Server.family``); for one that a newer sgmon has recorded, one that knows nothing."""
+    """The family of that name (``Server.family``); an unknown one where a newer sgmon has recorded it."""
     return _FAMILIES.get(name) or unknown_family(name)
 
 

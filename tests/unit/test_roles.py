@@ -30,7 +30,7 @@ def test_a_role_is_recorded_as_its_neutral_word():
 
 
 def test_the_family_names_the_roles():
-    assert role_label("sglang", Role.WORKER) == Role.WORKER
+    assert role_label("sglang", Role.WORKER) == "scheduler"
     assert role_label("sglang", Role.CONTROLLER) == "DP controller"
     assert role_label("sglang", Role.RESOURCE_TRACKER) == "resource tracker"
     assert role_label("of a newer sgmon", Role.WORKER) == "worker"
