@@ -104,6 +104,14 @@ class QuietGap:
 
 
 @dataclass(frozen=True, slots=True)
+class LogPart:
+    """One of several servers in a text. name: who wrote its lines, as the envelope has it."""
+
+    name: str
+    state: LogState
+
+
+@dataclass(frozen=True, slots=True)
 class LogState:
     """Everything that the log has told so far. Lines themselves are in the log index, not here."""
 
@@ -140,5 +148,6 @@ class LogState:
     fatal_line: int | None = None  # after it this start cannot succeed
     failed_ranks: tuple[str, ...] = ()  # ranks that raised
     gate_open: bool | None = None  # a launch that waits for activation: True once it was given; None: no such launch
+    engines: tuple[LogPart, ...] = ()  # several servers in one text; everything else is of the worst
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins

@@ -10,10 +10,6 @@ DATED = [
     ("[2026-01-29 13:12:36] hello", "", "hello"),
     ("[2026-01-29 13:12:36.123 DP1 PP0 TP3] hello", "DP1 PP0 TP3", "hello"),
     ("[2026-01-29 13:12:36 TP0 EP0] hello", "TP0", "hello"),
-    ("2026-09-22T06:49:56.336833841Z [2026-09-22 06:49:56 TP1] hello", "TP1", "hello"),
-    ("[sglang]     | [2026-06-24 11:50:33 TP2] hello", "TP2", "hello"),
-    ("sglang-1  | [2026-06-24 11:50:33 TP2] hello", "TP2", "hello"),
-    ("(WorkerDict pid=67803) [2025-05-20 16:02:17 TP0] hello", "TP0", "hello"),
     ("2025-04-13 14:53:38 INFO 511 [pynccl.py:78] hello", "pid 511", "hello"),
     ("2025-06-25 11:25:58,633 - INFO - hello", "", "hello"),
 ]

@@ -70,7 +70,8 @@ class Errors:
     log: LogRules
     candidates: list[Candidate] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
-    open: Block | None = None
+    opened: dict[str, Block] = field(default_factory=dict)  # writer -> the traceback that it is in
+    writer: str = ""
     hints: dict[str, str] = field(default_factory=dict)
     previous: str = ""
     warnings: int = 0
@@ -78,9 +79,18 @@ class Errors:
 
     def copy(self) -> Errors:
         blocks = [replace(block) for block in self.blocks]
-        opened = next((new for new, old in zip(blocks, self.blocks, strict=True) if old is self.open), self.open)
-        opened = replace(opened) if opened is self.open and opened is not None else opened
-        return replace(self, candidates=list(self.candidates), blocks=blocks, open=opened, hints=dict(self.hints))
+        copies = {id(old): new for new, old in zip(blocks, self.blocks, strict=True)}
+        opened = {name: copies.get(id(block)) or replace(block) for name, block in self.opened.items()}
+        return replace(self, candidates=list(self.candidates), blocks=blocks, opened=opened, hints=dict(self.hints))
+
+    @property
+    def open(self) -> Block | None:
+        """The traceback that the writer of the next line is in."""
+        return self.opened.get(self.writer)
+
+    def close(self) -> None:
+        """The open traceback has ended."""
+        self.opened.pop(self.writer, None)
 
     def continues(self, body: str, where: Origin) -> bool:
         """Whether this text still belongs to the open block; closes it if not."""
@@ -95,7 +105,7 @@ class Errors:
             block.blank = False
             return True
         if where.source or (block.blank and not body[:1].isspace()) or opens:
-            self.open = None
+            self.close()
             return False
         return True
 
@@ -108,7 +118,7 @@ class Errors:
         else:
             block = Block(number, text, where.rank, bool(self.log.fatal_header.search(body)), seen_t)
             block.hint = self.hints.get(where.rank, "")
-        self.open = block
+        self.opened[self.writer] = block
         if len(self.blocks) < LIMIT:
             self.blocks.append(block)
         if not block.cancelled:
@@ -152,7 +162,7 @@ class Errors:
     def progress(self) -> None:
         """The server went on: a loose traceback before this was caught."""
         for block in self.blocks:
-            if not block.fatal and not block.cancelled and block is not self.open:
+            if not block.fatal and not block.cancelled and block not in self.opened.values():
                 best = block.best
                 if best is None or best.grade not in (KILLED, CONSEQUENCE):
                     block.cancelled = True

@@ -4,6 +4,9 @@ Lines are ``\\n`` lines, counted from 1 as an editor or ``wc -l`` counts them; t
 have the number of the line that they are in. Any chunking of the same text folds to the same state: whole lines
 (and the frames that a ``\\r`` ends) are folded for good, the unterminated tail is folded anew at every look.
 
+Which family wrote it and what stands around its lines is learned from the text; what is learned late is applied to
+the beginning too, which is read again.
+
 Speed: only lines that have a literal of the catalogue are looked at, and ``shapes`` knows most lines already.
 """
 
@@ -11,9 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sgmon.analyse.log.engines import told_apart
+from sgmon.analyse.log.envelope import Envelope, Opened, uncoloured
 from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import LOOK, describe
+from sgmon.analyse.log.prefix import epoch
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.shapes import hot_lines
 from sgmon.model.log import LogReading, LogState
@@ -24,6 +30,14 @@ from sgmon.servers.family import LogRules
 TAIL = LOOK + 1
 #: Characters after which the family is decided, known or not.
 CHOICE = 65_536
+#: Characters from the beginning that are kept, to be read again when something is learned.
+EARLY = 1 << 20
+#: Writers of one file that are told apart; more are rather numbers of lines.
+WRITERS = 32
+
+
+class _LearnedError(Exception):
+    """Something was learned that changes how the beginning is read."""
 
 
 @dataclass(slots=True)
@@ -46,6 +60,12 @@ class _Log:
     last_number: int = 0
     last_byte_t: float | None = None
     last_activity_t: float | None = None
+    # of a wrapped log
+    parts: dict[str, Run] = field(default_factory=dict)  # writer -> what it alone wrote
+    counts: dict[str, int] = field(default_factory=dict)  # writer -> its lines
+    before: dict[str, str] = field(default_factory=dict)  # writer -> its last line
+    halves: dict[str, Opened] = field(default_factory=dict)  # writer -> a line that goes on in its next entry
+    shift_s: float = 0.0  # the server's clock less the envelope's, in quarters of an hour
 
 
 class LogFold:
@@ -53,86 +73,110 @@ class LogFold:
 
     def __init__(self, rules: LogRules | None = None) -> None:
         """rules: of the family that writes it. None: of the one whose language the first lines speak."""
-        self._chosen = rules
-        self._rules = rules or registry.log_rules()[0]
+        self._given = rules
+        self._start()
+
+    def _start(self) -> None:
+        self._known = self._given
+        self._rules = self._given or registry.log_rules()[0]
+        self._envelope = Envelope(self._rules)
         self._log = _Log(Run.begin(self._rules))
-        self._begin: list[tuple[LogReading, float]] = []  # until the family is known
+        self._early: list[tuple[LogReading, float]] | None = []
+        self._early_size = 0
 
     def feed(self, reading: LogReading, t: float) -> None:
         """Take new text. ``t``: when it was read, in watch seconds; older text is as old as the reading says."""
         t -= reading.age_s or 0.0
-        if self._chosen is None:
-            self._choose(reading, t)
-        self._feed(reading, t)
+        log = self._log
+        another = reading.path != log.path and log.path and reading.change not in ("rotated", "appeared")
+        if another or reading.change == "truncated":
+            self._start()
+        if self._early is not None:
+            self._early.append((reading, t))
+            self._early_size += len(reading.text)
+        try:
+            self._choose()
+            self._feed(reading, t)
+        except _LearnedError:
+            self._again()
+        if self._early_size > EARLY:
+            self._early = None
 
-    def _choose(self, reading: LogReading, t: float) -> None:
-        self._begin.append((reading, t))
-        text = "".join(reading.text[:CHOICE] for reading, _ in self._begin)
-        self._chosen = choose(text)
-        if self._chosen is None and len(text) >= CHOICE:
-            self._chosen = (
-                self._rules
-            )  # nobody's language: read as the first family's, and said so by LogState.family
-        if self._chosen is not None and self._chosen is not self._rules:
-            self._rules, self._log = self._chosen, _Log(Run.begin(self._chosen))
-            for earlier, earlier_t in self._begin[:-1]:
-                self._feed(earlier, earlier_t)
-        if self._chosen is not None:
-            self._begin = []
+    def _choose(self) -> None:
+        if self._known is not None or self._early is None:
+            return
+        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early))
+        if self._known is not None and self._known is not self._rules:
+            self._rules, self._envelope = self._known, Envelope(self._known)
+            raise _LearnedError
+
+    def _again(self) -> None:
+        """Read the beginning again; each time something more is known, and that is limited."""
+        while True:
+            self._log = _Log(Run.begin(self._rules))
+            try:
+                for reading, t in self._early or ():
+                    self._feed(reading, t)
+                return
+            except _LearnedError:
+                continue
 
     def _feed(self, reading: LogReading, t: float) -> None:
-        if reading.path != self._log.path and self._log.path and reading.change not in ("rotated", "appeared"):
-            self._log = _Log(Run.begin(self._rules))
-        if reading.change == "truncated":
-            self._log = _Log(Run.begin(self._rules))
-        elif reading.change == "rotated":
+        log = self._log
+        if reading.change == "rotated":
             self._finish(t)  # the server goes on in a new file: what it said still holds
-        self._log.path, self._log.kind, self._log.change = reading.path, reading.kind, reading.change
-        self._log.size = reading.size if reading.size is not None else self._log.size
-        if reading.note or reading.change:
-            self._log.note = reading.note
+        log.path, log.kind, log.change = reading.path, reading.kind, reading.change
+        log.size = reading.size if reading.size is not None else log.size
+        log.note = reading.note or log.note
         if reading.text:
             self._take(reading.text, t)
 
     def state(self) -> LogState:
         """Everything so far, the unterminated tail included."""
-        run, lines, gaps = self._log.run, self._log.lines, self._log.gaps
-        tail = self._log.tail
-        if tail or self._log.open_line:
-            lines += 1
-        if tail.strip():
-            look = tail[:LOOK]
-            gaps = gaps.with_tail(look, self._log.lines + 1)
-            _, rules, special = next(
-                hot_lines(self._rules, look, [look], run.serving and self._rules.restart not in look),
-                (0, [], False),
-            )
-            if rules or special or run.wants_every_line:
-                run = run.copy()
-                if run.wants(rules, special):
-                    if not self._log.open_line:
-                        run.skip(self._log.previous)
-                    run.line(self._log.lines + 1, look, rules, self._log.tail_t, self._log.open_line)
-        newest = describe(self._log.lines + 1, tail, self._rules) if tail.strip() else None
-        if newest is None and self._log.last_text:
-            newest = describe(self._log.last_number, self._log.last_text, self._rules)
-        return run.state(
-            LogState(
-                family=self._rules.family,
-                path=self._log.path,
-                kind=self._log.kind,
-                change=self._log.change,
-                size=self._log.size,
-                lines=lines,
-                first_t=gaps.first_t,
-                last_t=gaps.last_t,
-                last_line=newest,
-                last_byte_t=self._log.last_byte_t,
-                last_activity_t=self._log.last_activity_t,
-                longest_gap=gaps.gap,
-                note=self._log.note,
-            )
+        log, run, gaps = self._log, self._log.run, self._log.gaps
+        number, look = log.lines + 1, uncoloured(log.tail[:LOOK])
+        last_number, last_text = (number, look) if look.strip() else (log.last_number, log.last_text)
+        parts = log.parts
+        if look.strip() and not self._envelope.plain:
+            opened = list(self._envelope.open([look], number))
+            if opened and not opened[-1].text.startswith('{"'):
+                run, parts = self._with_tail(run, opened[-1]), dict(parts)
+                if opened[-1].source in parts:
+                    parts[opened[-1].source] = self._with_tail(parts[opened[-1].source], opened[-1])
+                last_text = opened[-1].text
+        elif look.strip():
+            gaps = gaps.with_tail(look, number)
+            run = self._with_tail(run, Opened(number, look))
+        base = LogState(
+            family=self._rules.family,
+            path=log.path,
+            kind=log.kind,
+            change=log.change,
+            size=log.size,
+            lines=log.lines + bool(log.tail or log.open_line),
+            first_t=gaps.first_t,
+            last_t=gaps.last_t,
+            last_line=describe(last_number, last_text, self._rules) if last_text else None,
+            last_byte_t=log.last_byte_t,
+            last_activity_t=log.last_activity_t,
+            longest_gap=gaps.gap,
+            note=log.note,
         )
+        return told_apart(run.state(base), {name: part.state(base) for name, part in parts.items()}, log.counts)
+
+    def _with_tail(self, run: Run, tail: Opened) -> Run:
+        """``run`` as it would be with the unfinished line."""
+        serving = run.serving and self._rules.restart not in tail.text
+        _, rules, special = next(hot_lines(self._rules, tail.text, [tail.text], serving), (0, [], False))
+        run.writer(tail.source)
+        if not (rules or special or run.wants_every_line):
+            return run
+        run = run.copy()
+        if run.wants(rules, special):
+            if not self._log.open_line:
+                run.skip(self._log.before.get(tail.source, self._log.previous))
+            run.line(tail.number, tail.text, rules, self._log.tail_t, self._log.open_line)
+        return run
 
     def _finish(self, t: float) -> None:
         if self._log.tail:
@@ -145,7 +189,8 @@ class LogFold:
         if "\x00" in text:
             text = text.replace("\x00", "")
         self._log.last_byte_t = t
-        cut = max(text.rfind("\n"), text.rfind("\r")) + 1
+        plain = self._envelope.plain
+        cut = max(text.rfind("\n"), text.rfind("\r") if plain else -1) + 1
         if not cut:
             self._lengthen(text, t)
             return
@@ -176,6 +221,17 @@ class LogFold:
         )
 
     def _fold(self, text: str, t: float) -> None:
+        text = uncoloured(text)
+        if (self._early is not None or not self._envelope.plain) and self._envelope.may_teach(text):
+            learned = self._envelope.learn(text.split("\n"))
+            if learned is not None and self._early is not None:
+                raise _LearnedError
+        if self._envelope.plain:
+            self._starts(text, t)
+        else:
+            self._wrapped(text, t)
+
+    def _starts(self, text: str, t: float) -> None:
         """Fold whole lines and ended frames; a second start in the file begins the counting of time anew."""
         restart = self._rules.restart
         at = text.find(restart)
@@ -226,3 +282,58 @@ class LogFold:
             run.line(self._log.lines + 1 + at, lines[at], (), t, continued)
             at += 1
         return at
+
+    def _wrapped(self, text: str, t: float) -> None:
+        """Fold whole lines that stand in an envelope: each for the whole log and for the one who wrote it."""
+        log = self._log
+        lines = text.removesuffix("\n").split("\n")
+        entries = list(self._joined(list(self._envelope.open(lines, log.lines + 1))))
+        bodies = [entry.text.replace("\n", " ") for entry in entries]
+        joined = "\n".join(bodies)
+        serving = log.run.serving and self._rules.restart not in joined
+        hot = {index: (rules, special) for index, rules, special in hot_lines(self._rules, joined, bodies, serving)}
+        for index, entry in enumerate(entries):
+            own = self._own_time(entry)
+            when = own if own is not None else entry.t + log.shift_s if entry.t is not None else None
+            if when is not None:
+                log.gaps.at(entry.number, when)
+            rules, special = hot.get(index, ((), False))
+            runs = log.run.runs
+            for run in self._runs(entry.source):
+                run.writer(entry.source)
+                if (rules or special or run.wants_every_line) and run.wants(rules, special):
+                    run.skip(log.before.get(entry.source, ""))
+                    run.line(entry.number, entry.text, rules, t, when=when if own is None else None)
+            if log.run.runs != runs:
+                log.gaps.begin_again()
+            log.before[entry.source] = entry.text[-400:]
+            if entry.text.strip():
+                log.last_text, log.last_number = entry.text[-LOOK:], entry.number
+        log.lines += len(lines)
+
+    def _runs(self, writer: str) -> list[Run]:
+        log = self._log
+        if not writer or (writer not in log.parts and len(log.parts) >= WRITERS):
+            return [log.run]
+        log.counts[writer] = log.counts.get(writer, 0) + 1
+        return [log.run, log.parts.setdefault(writer, Run.begin(self._rules))]
+
+    def _own_time(self, entry: Opened) -> float | None:
+        record = self._rules.record.match(entry.text)
+        own = epoch(record["time"]) if record else None
+        if own is not None and entry.t is not None:
+            self._log.shift_s = round((own - entry.t) / 900) * 900.0  # another time zone
+        return own
+
+    def _joined(self, entries: list[Opened]) -> list[Opened]:
+        """Entries whose line was cut by the collector in one piece."""
+        halves, found = self._log.halves, []
+        for entry in entries:
+            begun = halves.pop(entry.source, None)
+            if begun is not None:
+                entry = Opened(begun.number, begun.text + entry.text, entry.source, begun.t, entry.partial)
+            if entry.partial and len(entry.text) < LOOK:
+                halves[entry.source] = entry
+            else:
+                found.append(entry)
+        return found

@@ -11,10 +11,8 @@ from sgmon.model.log import QuietGap
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _DATE = re.compile(r"\[20\d\d-\d\d-\d\d")
-#: Other formats: a collector's prefix, no bracket, glued to a bar.
-_ODD_STAMP = re.compile(
-    r"(?:[\n\r](?:\[[\w.-]+\] +\| |[\w.-]+ +\| |\(\w+ pid=\d+\) )?\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)"
-)
+#: Other formats: no bracket, glued to a bar.
+_ODD_STAMP = re.compile(r"(?:[\n\r]\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 #: The clock was set back, or another log begins: from here on time is counted anew.
 _BACK_S = -86_400
 
@@ -37,6 +35,13 @@ class Gaps:
         made = replace(self)
         made.take(text, [text], number)
         return made
+
+    def at(self, number: int, now: float) -> None:
+        """One dated line."""
+        if self._is_longest(now):
+            self.gap = QuietGap(now - (self.last_t or 0.0), self.line)
+        self._move(now)
+        self.line = number
 
     def take(self, text: str, lines: Sequence[str], base: int) -> None:
         """``text``, split in ``lines``; ``base``: the number of the first."""

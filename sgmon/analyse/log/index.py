@@ -6,10 +6,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
-from sgmon.analyse.log.lines import describe as describe_line
+from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, decode, holds, pieces, raw_lines
+from sgmon.analyse.log.envelope import Envelope, uncoloured
+from sgmon.analyse.log.lines import describe, describe_in
 from sgmon.analyse.log.search import Count, Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
 from sgmon.analyse.log.textfile import RegularFile, Spool
@@ -22,6 +22,8 @@ Describe = Callable[[int, str], LogLine]
 Hint = Callable[[str], bool]
 Entry = tuple[int, LogLine]
 KEPT_BLOCKS = 48
+#: Bytes from the beginning from which the envelope is learned, and how many shapes.
+TAUGHT, TAUGHTS = 256 * 1024, 12
 
 
 @dataclass(slots=True)
@@ -50,8 +52,9 @@ class LogIndex:
 
     block_bytes = BLOCK
 
-    def __init__(self, describe: Describe | None = None, *, live: bool = True) -> None:
-        self._own = describe
+    def __init__(self, described: Describe | None = None, *, live: bool = True) -> None:
+        """described: in place of the description by the rules of the family."""
+        self._own = described
         self.speak(registry.log_rules()[0])
         self._live = live
         self._generation: _Generation | None = None
@@ -73,7 +76,9 @@ class LogIndex:
     def speak(self, rules: LogRules) -> None:
         """From now on lines are described by the rules of another family."""
         self.rules = rules
-        self._describe = SteadyLines(self._own or partial(describe_line, log=rules), rules)
+        self._learned = 0
+        self._envelope = Envelope(rules)
+        self._describe = SteadyLines(self._own or self._described, rules)
         held = getattr(self, "_generation", None)
         if held is not None:
             with held.lock:
@@ -135,6 +140,7 @@ class LogIndex:
 
     def _begin(self, file: RegularFile | Spool) -> None:
         self._generation = _Generation(file)
+        self.speak(self.rules)
         self.generation += 1
         if self._counter is None:
             self._counter = threading.Thread(target=self._count, name="log-index", daemon=True)
@@ -233,6 +239,23 @@ class LogIndex:
             text = clean(line.text, CELLS)
             line = LogLine(number, text, line.rank, line.t, line.level, line.kind, line.milestone)
         return line
+
+    def _described(self, number: int, text: str) -> LogLine:
+        self._learn()
+        if self._envelope.plain:
+            return describe(number, text, self.rules)
+        return describe_in(number, text, self._envelope)
+
+    def _learn(self) -> None:
+        """What stands around the lines, from the beginning of the file; again while that grows."""
+        held = self._generation
+        if held is None or self._learned >= min(held.size, TAUGHT):
+            return
+        self._learned = min(held.size, TAUGHT)
+        lines = uncoloured(decode(held.file.read(0, TAUGHT))).split("\n")
+        for _ in range(TAUGHTS):
+            if self._envelope.learn(lines) is None:
+                return
 
     def offset_of(self, number: int) -> int | None:
         """Where line ``number`` (from 1) begins; None when it is not there or not counted yet."""

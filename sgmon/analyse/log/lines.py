@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from sgmon.analyse.log.envelope import Envelope, uncoloured
 from sgmon.analyse.log.records import Record, fragments
 from sgmon.analyse.log.shapes import announced
 from sgmon.model.log import LogLine
@@ -15,6 +18,16 @@ SHOWN = 4_000
 
 _ORDER = {"error": 0, "milestone": 1, "traceback": 2, "bar": 3, "noise": 4, "warning": 5, "access": 6, "": 9}
 _LEVELS = {"": 0, "info": 1, "warning": 2, "error": 3}
+
+
+def describe_in(number: int, text: str, envelope: Envelope) -> LogLine:
+    """What line ``number`` of a wrapped log is: described without its envelope, shown with it (JSON: its text)."""
+    opened = next(iter(envelope.open([uncoloured(text[:LOOK])], number)), None)
+    if opened is None:
+        return LogLine(number, clean(mask(text[:LOOK]), SHOWN))
+    line = describe(number, opened.text, envelope.rules)
+    shown = line.text if text.lstrip()[:1] == "{" else clean(mask(text[:LOOK]), SHOWN)
+    return replace(line, text=shown, t=line.t if line.t is not None else opened.t)
 
 
 def describe(number: int, text: str, log: LogRules) -> LogLine:

@@ -1,5 +1,6 @@
-"""Who wrote a line, and when: the server's own prefix (``LogRules.record``), uvicorn, NCCL, c10d, glog, Ray, compose,
-Kubernetes, Kibana. All of them are met in logs of public reports.
+"""Who wrote a line, and when: the server's own prefix (``LogRules.record``), uvicorn, NCCL, c10d, glog.
+
+What collectors put before a line is learned from the text: ``envelope.py``.
 """
 
 from __future__ import annotations
@@ -11,13 +12,6 @@ from functools import lru_cache
 
 from sgmon.servers.family import LogRules
 
-_OUTER = re.compile(
-    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[\d.,]*(?:Z|[+-]\d\d:?\d\d)\s(?:std(?:out|err) [FP] )?"  # Kubernetes
-    r"|(?:\[[\w.-]+\]|[\w.-]*sglang[\w.-]*|[\w.]+[-_]\d+)\s+\| "  # docker compose
-    r"|\(\w+ pid=\d+(?:, ip=[\d.:a-f]+)?\) "  # Ray
-    r"|[A-Z][a-z]{2} \d+, \d{4} @ [\d:.]+\s+"  # Kibana
-    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ [\w.@-]+\[\d+\]: "  # syslog, journalctl
-)
 _LEVELS = {"INFO": "info", "WARNING": "warning", "WARN": "warning", "ERROR": "error", "CRITICAL": "error"}
 _LEVEL = r"(?P<level>INFO|WARNING|WARN|ERROR|DEBUG|CRITICAL)"
 _STAMPED = re.compile(
@@ -56,20 +50,10 @@ def origin(text: str, log: LogRules) -> Origin:
     """Read every prefix at the beginning of ``text``."""
     found = Origin()
     record = log.record.match(text)
-    at = 0
-    for _ in range(3):  # compose around Kubernetes around Ray: nested at most this deep
-        outer = None if record else _OUTER.match(text, at)
-        if outer is None or outer.end() == at:
-            break
-        at = outer.end()
-        if outer["iso"] and found.t is None:
-            found.t = epoch(outer["iso"])
-        record = log.record.match(text, at)
-    found.body = at
     if record:
         _own(record, text, log, found)
-    elif len(text) > at:
-        _other(text, at, log, found)
+    elif text:
+        _other(text, log, found)
     return found
 
 
@@ -112,26 +96,26 @@ def _after_record(text: str, found: Origin) -> None:
             _nccl(nccl, found)
 
 
-def _other(text: str, at: int, log: LogRules, found: Origin) -> None:
-    if text[at] == "[":
-        torch = _TORCH.match(text, at)
+def _other(text: str, log: LogRules, found: Origin) -> None:
+    if text[0] == "[":
+        torch = _TORCH.match(text)
         if torch:
             found.rank = f"rank{torch['rank']}" if torch["rank"] else ""
             found.level = _LETTERS[torch["level"]]
             found.body = torch.end()
             found.source = "torch"
             return
-    elif _stamped(text, at, found):
+    elif _stamped(text, found):
         return
-    bare = log.bare_rank.match(text, at) if log.bare_rank is not None else None
+    bare = log.bare_rank.match(text) if log.bare_rank is not None else None
     if bare:
         found.rank = next(filter(None, bare.groups()), "")
         found.body = bare.end()
         found.source = "own"
 
 
-def _stamped(text: str, at: int, found: Origin) -> bool:
-    stamped = _STAMPED.match(text, at)
+def _stamped(text: str, found: Origin) -> bool:
+    stamped = _STAMPED.match(text)
     if stamped:
         found.t = epoch(stamped["time"])
         found.level = _LEVELS.get(stamped["level"], "")
@@ -140,18 +124,18 @@ def _stamped(text: str, at: int, found: Origin) -> bool:
         found.source = "other"
         return True
     for pattern in (_SHORT, _UVICORN):
-        match = pattern.match(text, at)
+        match = pattern.match(text)
         if match:
             found.level = _LEVELS.get(match["level"], "")
             found.source = "uvicorn" if pattern is _UVICORN else "other"
             if pattern is _SHORT:
                 found.body = match.end()
             return True
-    nccl = _NCCL.match(text, at) if " [" in text[at : at + 120] else None
+    nccl = _NCCL.match(text) if " [" in text[:120] else None
     if nccl:
         _nccl(nccl, found)
         return True
-    glog = _GLOG.match(text, at)
+    glog = _GLOG.match(text)
     if glog:
         found.level = _LETTERS[glog["level"]]
         found.body = glog.end()

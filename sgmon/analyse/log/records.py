@@ -82,7 +82,7 @@ def fragments(text: str, log: LogRules) -> list[str]:
         start = 0
         if any(hint in part[1:] for hint in INNER_HINTS):
             for match in log.inner.finditer(part, 1):
-                if match.start() > start and not _is_outer(part[start : match.start()], start, log):
+                if match.start() > start:
                     found.append(part[start : match.start()])
                     start = match.start()
         if start < len(part):
@@ -113,8 +113,3 @@ def _sounds_wrong(text: str) -> bool:
     if not ("warn" in low or "not " in low or "deprecated" in low or "failed to" in low):
         return False
     return _WARNING.search(text) is not None
-
-
-def _is_outer(head: str, start: int, log: LogRules) -> bool:
-    """Whether what stands before an inner record is only a collector's prefix (Kubernetes, compose, Ray ...)."""
-    return start == 0 and origin(head + "[", log).body >= len(head.rstrip())

@@ -45,6 +45,7 @@ class Run:
     runs: int = 1
     first_line: int = 1
     pseudo: list[Milestone] = field(default_factory=list)
+    when: float | None = None
 
     @classmethod
     def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
@@ -84,11 +85,25 @@ class Run:
         """The text before the next looked-at line (a traceback's title may stand there)."""
         self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
 
+    def writer(self, name: str) -> None:
+        """Who wrote the next line: tracebacks of several writers may be interleaved."""
+        self.errors.writer = name
+
     def line(
-        self, number: int, text: str, rules: Iterable[Rule], seen_t: float | None, continued: bool = False
+        self,
+        number: int,
+        text: str,
+        rules: Iterable[Rule],
+        seen_t: float | None,
+        continued: bool = False,
+        when: float | None = None,
     ) -> None:
-        """Take one line: all its frames and glued records. continued: what is left of a line half taken."""
+        """Take one line: all its frames and glued records. continued: what is left of a line half taken.
+
+        when: seconds since the epoch, for records without a time.
+        """
         rules = tuple(rules)
+        self.when = when
         for fragment in fragments(text, self.log):
             self._record(number, fragment[:LOOK], rules, seen_t)
             self.errors.previous = fragment[-400:]
@@ -143,9 +158,13 @@ class Run:
 
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None) -> None:
         record = Record(text, rules, self.log)
+        if record.where.t is None:
+            record.where.t = self.when
         where, body = record.where, record.body
         if record.bars:
             self._frames(record.bars, number, seen_t, final=True)
+        if self.errors.open is not None and self._ends(record):
+            self.errors.close()
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
             for rule, match in record.milestones:
@@ -166,6 +185,13 @@ class Run:
             self.errors.context(body, where.rank)
             named = self.log.version.search(body[:4000])
             self.version = self.version or (clean(named[1]) if named else "")
+
+    def _ends(self, record: Record) -> bool:
+        """Whether a record without a prefix is the server's own word after a traceback, no part of it."""
+        if self.errors.open is None or not self.errors.open.complete:
+            return False
+        own = any(rule.grade == "consequence" for rule in record.errors)
+        return own or any(not rule.rank_only for rule, _ in record.milestones)
 
     def _milestone(
         self,
@@ -269,7 +295,7 @@ class Run:
             draft + phase if phase else "",
             number,
             rank or "",
-            None,
+            self.when,
             seen_t,
         )
         self.milestones.bar(made, rank)

@@ -1,0 +1,340 @@
+"""What other programs put around a line of the server: learned from the text, not listed.
+
+A record of the server's own inside a line tells what stands before it: a container's name, a time, a pid, a quotation
+mark, a JSON object. Its words are taken as examples, its structure as a rule (``shape``), so that lines without a
+record (tracebacks, bars) are opened too. Nothing is learned from a prefix that reads like prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sgmon.analyse.log.json_lines import Path, decode, message, value_at
+from sgmon.analyse.log.prefix import origin
+from sgmon.analyse.log.shapes import announced
+from sgmon.analyse.log.stamps import STAMP, stamp
+from sgmon.servers.family import LogRules
+
+#: Longest prefix that is learned, most shapes that are kept, longest line that is looked at.
+LONGEST, KEPT, LOOK = 400, 24, 65_536
+#: Sequences that only colour; the first without its escape, as browsers copy it.
+COLOUR = re.compile(r"\x1b?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[m|\x1b\[K")
+_REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
+_TOKEN = re.compile(
+    r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
+)
+_STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
+_BAR = re.compile(r"%\||% Completed \|")
+_FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
+_PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
+_LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
+_NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
+_QUOTED = {
+    '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
+    "'": re.compile(r"((?:[^'\\]|\\.|'')*)'?"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One way in which lines are wrapped. quote: the value stands between such marks. alone: other lines are fields
+    of an entry, not text. doubled: a mark inside is written twice (CSV)."""
+
+    source: str
+    pattern: re.Pattern[str]
+    quote: str = ""
+    doubled: bool = False
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class Opened:
+    """A line without what was around it. number: of its physical line. source: who wrote it; "": one writer.
+
+    t: seconds since the epoch that the envelope gives, as it stands there. partial: it goes on in the next entry.
+    """
+
+    number: int
+    text: str
+    source: str = ""
+    t: float | None = None
+    partial: bool = False
+
+
+@dataclass(slots=True)
+class Envelope:
+    """What was learned so far. ``learn`` looks at lines in order; ``open`` takes the envelope off."""
+
+    rules: LogRules
+    shapes: list[Shape] = field(default_factory=list)
+    inner: list[Shape] = field(default_factory=list)  # around the text inside of a JSON value
+    json: Path | None = None
+    numbers_name: bool = False  # a number before each line is a task's (srun -l), not the line's (grep -n)
+    _seen: dict[str, int] = field(default_factory=dict)
+    _last: int = -1
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing was learned: lines stand there as the server wrote them."""
+        return not self.shapes and self.json is None
+
+    def may_teach(self, text: str) -> bool:
+        """Whether something can be learned from a chunk of lines; cheap, and right to say yes too often."""
+        if not self.plain or text.startswith(("20", "{")) or "\n20" in text or "\n{" in text:
+            return True
+        return text.count("[20") > text.count("\n[20") + text.startswith("[20")
+
+    def learn(self, lines: list[str]) -> int | None:
+        """The index of the first of ``lines`` that teaches something new, which is then known; None: none does."""
+        for index, line in enumerate(lines):
+            if len(line) > 8 and self._teaches(line[:LOOK]):
+                return index
+        return None
+
+    def _teaches(self, line: str) -> bool:
+        if self.json is None and "{" in line and line.rstrip().endswith("}") and self._learn_json(line):
+            return True
+        head, text = self._outside(line)
+        known = self.inner if head else self.shapes
+        if self._learn_prefix(text, known):
+            return True
+        return not self.numbers_name and self._counts_back(text, known)
+
+    def _counts_back(self, line: str, known: list[Shape]) -> bool:
+        """Whether the number before this line is not larger than the one before the last: no line number then."""
+        match = next((match for shape in known if (match := shape.pattern.match(line))), None)
+        number = _NUMBERED.search(_writer(match[0])) if match else None
+        if number is None:
+            return False
+        last, self._last = self._last, int(number[1])
+        self.numbers_name = last >= int(number[1])
+        return self.numbers_name
+
+    def _outside(self, line: str) -> tuple[bool, str]:
+        """Whether the text stands in a known JSON value, and the first line of that text."""
+        if self.json is not None:
+            brace = line.find("{")
+            found = decode(line[brace:]) if brace >= 0 else None
+            text = value_at(found, self.json) if found is not None else None
+            if text is not None:
+                return True, text.split("\n", 1)[0]
+        return False, line
+
+    def _learn_json(self, line: str) -> bool:
+        brace = line.find("{")
+        found = decode(line[brace:])
+        if found is None:
+            return False
+        path = message(found, self._speaks)
+        if path is None:
+            return False
+        self.json = path
+        if brace and not any(shape.pattern.match(line) for shape in self.shapes):
+            self._keep(line[:brace], self.shapes)
+        return True
+
+    def _speaks(self, text: str) -> bool:
+        """Whether a text is the server's own."""
+        return self.rules.inner.search(text) is not None or any(
+            rule.group == "milestone" and not rule.weak and rule.search(text) for rule in announced(self.rules, text)
+        )
+
+    def _learn_prefix(self, line: str, known: list[Shape]) -> bool:
+        at = self._record_at(line)
+        if at is None:
+            at = self._message_at(line)
+        if not at or at > LONGEST:
+            return False
+        prefix = line[:at]
+        if any((match := shape.pattern.match(line)) and match.end() >= at for shape in known):
+            return False
+        return self._keep(prefix, known)
+
+    def _keep(self, prefix: str, known: list[Shape]) -> bool:
+        if len(known) >= KEPT or _BAR.search(prefix):
+            return False
+        made = shape_of(prefix)
+        if made is None:
+            return False
+        if not _is_strong(prefix):
+            self._seen[made.source] = self._seen.get(made.source, 0) + 1
+            if self._seen[made.source] < 2:
+                return False
+        known.append(made)
+        return True
+
+    def _record_at(self, line: str) -> int | None:
+        """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text."""
+        begin = self.rules.record.match(line)
+        end = begin.end() if begin else 0
+        at: int | None = None
+        for match in self.rules.inner.finditer(line, end):
+            between = line[end : match.start()]
+            if begin is None and at is None:
+                at = match.start()
+            elif (
+                (between and not between[-1:].isspace())
+                or len(between) > LONGEST
+                or (between.strip() and not _STRONG.search(between))
+            ):
+                break
+            else:
+                at = match.start()
+            end = match.end()
+            if line[end : end + 1] != "(" and not self.rules.inner.match(line, end):
+                break
+        return at
+
+    def _message_at(self, line: str) -> int | None:
+        """Where a milestone's text begins in a line that has a time but no record of the server's own."""
+        if origin(line, self.rules).source:
+            return None
+        for rule in announced(self.rules, line):
+            match = rule.search(line) if rule.group == "milestone" and not rule.weak else None
+            if match and 0 < match.start() <= LONGEST and _has_time(line[: match.start()]):
+                return match.start()
+        return None
+
+    def open(self, lines: list[str], base: int) -> Iterator[Opened]:
+        """The lines without their envelope, some of them dropped, some cut in several; base: number of the first."""
+        alone = any(shape.alone for shape in self.shapes)
+        for index, line in enumerate(lines):
+            opened = self._open(line, self.shapes)
+            if opened is None:
+                if not alone:
+                    yield Opened(base + index, line)
+                continue
+            text, prefix, partial = opened
+            source, t = self._read(prefix)
+            found = decode(text) if self.json is not None and text[:1] == "{" else None
+            value = value_at(found, self.json) if found is not None and self.json is not None else None
+            if found is None or value is None:
+                yield Opened(
+                    base + index, _REPEATED.sub("", text) if "[repeated" in text else text, source, t, partial
+                )
+                continue
+            t = stamp(found) if t is None else t
+            more = bool(self.json) and "log" in (self.json or ()) and "stream" in found and not value.endswith("\n")
+            source = source or _container(found)
+            parts = value.rstrip("\n").split("\n") if value.strip() else [value.rstrip("\n")]
+            for part in parts:
+                inside = self._open(part, self.inner) if self.inner else None
+                if inside is not None and inside[1]:
+                    part, prefix, _ = inside
+                    inner_source, inner_t = self._read(prefix)
+                    source, t = inner_source or source, t if t is not None else inner_t
+                yield Opened(base + index, part, source, t, more)
+
+    def _open(self, line: str, shapes: list[Shape]) -> tuple[str, str, bool] | None:
+        """Text, prefix, and whether it goes on in the next entry; None: no shape fits."""
+        for shape in shapes:
+            match = shape.pattern.match(line)
+            if match is None:
+                continue
+            text, prefix = line[match.end() :], match[0]
+            if shape.quote:
+                text = _unquoted(text, shape)
+            return text, prefix, _PARTIAL.search(prefix) is not None
+        return (line, "", False) if self.json is not None and line[:1] == "{" else None
+
+    def _read(self, prefix: str) -> tuple[str, float | None]:
+        """Who wrote the line, and when."""
+        times = re.findall(STAMP, prefix)
+        writer = _writer(prefix)
+        if not self.numbers_name:
+            writer = _NUMBERED.sub("", writer)
+        return writer, stamp(times[-1]) if times else None
+
+
+def shape_of(prefix: str) -> Shape | None:
+    """The rule that a prefix is an example of; None where it reads like prose."""
+    if not prefix.strip():
+        return Shape(prefix, re.compile(re.escape(prefix) + r"|\s*$"))
+    if _FIELD.match(prefix):
+        quote = '"' if prefix.endswith('"') else ""
+        return Shape(prefix, re.compile(re.escape(prefix)), quote, alone=True)
+    wild = _is_strong(prefix)
+    if not wild and len(prefix.split()) > 4:
+        return None
+    quote = prefix[-1] if prefix[-1] in _QUOTED else ""
+    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum():
+        return None
+    tokens = list(_TOKEN.finditer(prefix))
+    parts = [_general(match, wild, last=match is tokens[-1], first=match is tokens[0]) for match in tokens]
+    source = "".join(parts)
+    return Shape(source, re.compile(source), quote, doubled=prefix.endswith(',"'))
+
+
+def uncoloured(text: str) -> str:
+    """``text`` without colours."""
+    return COLOUR.sub("", text) if "\x1b" in text or "[0m" in text else text
+
+
+def _general(match: re.Match[str], wild: bool, last: bool, first: bool) -> str:
+    text = match[0]
+    if match["time"]:
+        return STAMP
+    if match["space"]:
+        if last:
+            return f"(?:{re.escape(text)}|\\s*$)"
+        return r"\s*" if first else r"\s+"
+    if match["mark"]:
+        return re.escape(text)
+    core = text.rstrip(":-") if text.strip(":-") else ""
+    end = text[len(core) :]
+    if core.isdigit():
+        return r"\d+" + ("[:-]" if end in (":", "-") and last else re.escape(end))
+    if not wild:
+        return re.sub(r"\d+", r"\\d+", re.escape(core)) + re.escape(end)
+    if not core:
+        return re.escape(end)
+    if re.fullmatch(r"[\d.:,/-]+", core):
+        return r"[\d.:,/-]+" + re.escape(end)
+    return r"[^\s\[\](){}<>|\"'=,;]+" + re.escape(end)
+
+
+def _is_strong(prefix: str) -> bool:
+    """Whether the structure alone tells it from text: marks, a time, or no letters at all."""
+    if _STRONG.search(prefix) or _has_time(prefix):
+        return True
+    return not any(c.isalpha() for c in prefix)
+
+
+def _has_time(prefix: str) -> bool:
+    return re.search(STAMP, prefix) is not None
+
+
+def _unquoted(text: str, shape: Shape) -> str:
+    match = _QUOTED[shape.quote].match(text)
+    value = match[1] if match else text
+    if shape.doubled:
+        return value.replace(shape.quote * 2, shape.quote)
+    return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), value) if "\\" in value else value
+
+
+def _writer(prefix: str) -> str:
+    """What remains of a prefix without times, levels and marks: a container, a pid, a host, a task."""
+    rest = _LEVEL.sub("", re.sub(STAMP, "", prefix))
+    rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,-")
+    return rest if any(c.isalnum() for c in rest) else ""
+
+
+def _container(found: object) -> str:
+    """The name that a collector gives the writer, in the usual places."""
+    if not isinstance(found, dict):
+        return ""
+    for path in (
+        ("kubernetes", "pod_name"),
+        ("resource", "labels", "pod_name"),
+        ("container_name",),
+        ("pod",),
+        ("_HOSTNAME",),
+    ):
+        value: object = found
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, str):
+            return value
+    return ""
