@@ -21,6 +21,7 @@ from sgmon.servers.family import LogRules
 LONGEST, KEPT, LOOK = 400, 24, 65_536
 #: Sequences that only colour; the first without its escape, as browsers copy it.
 COLOUR = re.compile(r"\x1b?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[m|\x1b\[K")
+BARE_COLOUR = "[0m"
 _REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
 _TOKEN = re.compile(
     r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
@@ -269,7 +270,7 @@ def shape_of(prefix: str) -> Shape | None:
 
 def uncoloured(text: str) -> str:
     """``text`` without colours."""
-    return COLOUR.sub("", text) if "\x1b" in text or "[0m" in text else text
+    return COLOUR.sub("", text) if "\x1b" in text or BARE_COLOUR in text else text
 
 
 def _general(match: re.Match[str], wild: bool, last: bool, first: bool) -> str:

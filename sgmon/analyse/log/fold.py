@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sgmon.analyse.log.engines import told_apart
-from sgmon.analyse.log.envelope import Envelope, Opened, uncoloured
+from sgmon.analyse.log.envelope import BARE_COLOUR, Envelope, Opened, uncoloured
 from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import LOOK, describe
@@ -83,6 +83,7 @@ class LogFold:
         self._log = _Log(Run.begin(self._rules))
         self._early: list[tuple[LogReading, float]] | None = []
         self._early_size = 0
+        self._bare_colours = False  # colours whose escape was lost, as in text copied from a page
 
     def feed(self, reading: LogReading, t: float) -> None:
         """Take new text. ``t``: when it was read, in watch seconds; older text is as old as the reading says."""
@@ -221,7 +222,10 @@ class LogFold:
         )
 
     def _fold(self, text: str, t: float) -> None:
-        text = uncoloured(text)
+        if "\x1b" in text or self._bare_colours:
+            text = uncoloured(text)
+        elif self._early is not None and BARE_COLOUR in text:
+            self._bare_colours, text = True, uncoloured(text)
         if (self._early is not None or not self._envelope.plain) and self._envelope.may_teach(text):
             learned = self._envelope.learn(text.split("\n"))
             if learned is not None and self._early is not None:
