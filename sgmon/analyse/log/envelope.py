@@ -154,7 +154,7 @@ class Envelope:
         return self._keep(prefix, known)
 
     def _keep(self, prefix: str, known: list[Shape]) -> bool:
-        if len(known) >= KEPT or _BAR.search(prefix):
+        if len(known) >= KEPT or "\r" in prefix or _BAR.search(prefix):
             return False
         made = shape_of(prefix)
         if made is None:
