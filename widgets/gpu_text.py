@@ -43,7 +43,7 @@ def holder_words(held: Holding) -> str:
         "rank": held.rank or "the scheduler",
         "server": f"pid {held.pid}, {name or 'another process'} of this server",
         "orphan": f"pid {held.pid}, {name} of a server that is gone",
-        "sglang": f"pid {held.pid}, {name} of another server",
+        "other-server": f"pid {held.pid}, {name} of another server",
         "unseen": f"pid {held.pid}, which is not in this /proc",
         "mps": f"the MPS server, pid {held.pid}, for its clients",
         "unaccounted": "no listed process",

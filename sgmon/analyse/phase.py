@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sgmon.analyse.family import family_of
 from sgmon.analyse.stacks.phase import phase_of, phase_of_all
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import Role, Snapshot, StackDump
@@ -13,85 +14,28 @@ STACK_FRESH_S = 30.0
 #: dumps of one request lie this close together
 _TOGETHER_S = 10.0
 
-ORDER = (
-    "launch",
-    "spawn",
-    "dist_init",
-    "weights",
-    "kv_cache",
-    "graphs",
-    "scheduler_ready",
-    "disagg",
-    "http",
-    "warmup",
-    "ready",
-    "serving",
-)
 
-WORDS = {
-    "launch": "launching",
-    "spawn": "importing",
-    "dist_init": "distributed initialisation",
-    "weights": "weight load",
-    "kv_cache": "KV cache",
-    "graphs": "graph capture",
-    "scheduler_ready": "scheduler start",
-    "disagg": "disaggregation set-up",
-    "http": "HTTP start",
-    "warmup": "warm-up",
-    "ready": "serving",
-    "serving": "serving",
-}
-
-
-def words(phase: str) -> str:
-    """ "weight load"; a draft model's phase says so."""
-    name = phase.removeprefix("draft_")
-    text = WORDS.get(name, name or "start")
-    return f"draft model's {text}" if phase.startswith("draft_") else text
-
-
-def during(phase: str) -> str:
-    """ "in the weight load", "while importing"."""
-    name = phase.removeprefix("draft_")
-    if name in ("launch", "spawn", "ready", "serving", ""):
-        return f"while {words(name)}" if name else "in the start"
-    return f"in the {words(phase)}"
-
-
-def order(phase: str) -> int:
-    name = phase.removeprefix("draft_")
-    return ORDER.index(name) if name in ORDER else -1
-
-
-def after(phase: str) -> str:
-    """The phase that usually follows; a draft model goes the same way."""
-    at = order(phase)
-    if not 0 <= at < order("graphs"):
-        return phase
-    return ("draft_" if phase.startswith("draft_") else "") + ORDER[at + 1]
-
-
-class Phase(NamedTuple):
+class Shown(NamedTuple):
     """The phase, and what tells it. source: log | stack | proc."""
 
     name: str
     source: str
 
 
-def phase_of_snapshot(snapshot: Snapshot) -> Phase:
+def phase_of_snapshot(snapshot: Snapshot) -> Shown:
     """The log's phase; what stacks and processes show when the log says nothing or is behind them."""
+    order = family_of(snapshot).phases.order
     shown = _from_processes(snapshot)
     logged = snapshot.log.phase
     if not log_is_lost(snapshot):
         behind = logged in ("launch", "spawn") and order(shown) > order(logged)
-        return Phase(shown, "proc") if behind else Phase(logged, "log")
+        return Shown(shown, "proc") if behind else Shown(logged, "log")
     dumps = _dumps(snapshot)
     stacked = phase_of_all(dumps, version_of(snapshot), rules_of(snapshot.server))
     if not stacked or order(shown) >= order("warmup"):  # the port knows more than any stack
-        return Phase(shown, "proc")
+        return Shown(shown, "proc")
     fresh = snapshot.t - max(dump.t for dump in dumps) <= STACK_FRESH_S
-    return Phase(stacked, "stack") if fresh or order(stacked) >= order(shown) else Phase(shown, "proc")
+    return Shown(stacked, "stack") if fresh or order(stacked) >= order(shown) else Shown(shown, "proc")
 
 
 def log_is_lost(snapshot: Snapshot) -> bool:

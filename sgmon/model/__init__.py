@@ -46,6 +46,7 @@ from sgmon.model.start import StartReading
 from sgmon.model.verdict import (
     STATES,
     Evidence,
+    KillClock,
     Missing,
     NextStep,
     Verdict,
@@ -74,6 +75,7 @@ __all__ = [
     "GpuProcess",
     "GpuReading",
     "GpuSlice",
+    "KillClock",
     "Listener",
     "LogError",
     "LogLine",

@@ -67,6 +67,19 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class KillClock:
+    """A time-out that runs now: of the server itself, or (outside) of a program above it.
+
+    left_s may be negative: it is due.
+    """
+
+    what: str
+    left_s: float
+    limit_s: float
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictChange:
     """One change of the verdict, kept so that the history can be shown."""
 

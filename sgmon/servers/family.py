@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sgmon.model import ServerArgs
 from sgmon.model.roles import Role
+from sgmon.servers.phases import PhaseTable
 
 if TYPE_CHECKING:
     from sgmon.analyse.diagnosis.context import Context
-    from sgmon.model import Verdict
+    from sgmon.model import KillClock, Verdict
 
 
 class Launch(NamedTuple):
@@ -32,29 +33,6 @@ class Slot(NamedTuple):
 
     role: Role
     rank: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """One phase of a start, in its usual order.
-
-    words: "weight load"; during: "in the weight load", "while importing". column, short: heads of the rank table (8
-    and 4 cells). silence_s: seconds without any sign of activity in healthy starts. log_silence_s: the same for the
-    log alone. cpu_alone_s: how long CPU time alone may pass for work. following: the phase after its end.
-    optional: has a column only when the log speaks of it. launcher: belongs to the launcher, not to a rank.
-    """
-
-    name: str
-    words: str
-    during: str
-    column: str = ""
-    short: str = ""
-    following: str = ""
-    silence_s: float = 8.0
-    log_silence_s: float = 60.0
-    cpu_alone_s: float = 120.0
-    optional: bool = False
-    launcher: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +121,13 @@ class StackRules:
 @dataclass(frozen=True, slots=True)
 class Health:
     """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
-    timeout_s: after so long without an answer it is mute."""
+    timeout_s: after so long without an answer it is mute. why_503: (version, args) -> a known reason for a 503 that
+    stays after the ready line, "" for none."""
 
     path: str = "/health"
     timeout_s: float = 25.0
     ok_means_ready: Callable[[str], bool] = field(default=lambda version: True)
+    why_503: Callable[[str, ServerArgs], str] = field(default=lambda version, args: "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +136,8 @@ class ServerFamily:
 
     launched_by: command lines and titles by which it is found, for the page that waits for one.
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
-    rules: its own waits that are meant, tried before the general ones. folder: the package of its data files
+    rules: its own waits that are meant, tried before the general ones. kill_clocks: its time-outs that run now.
+    launcher_kills_itself: with SIGKILL, after most failures of a rank. folder: the package of its data files
     (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``, ``waits.toml``, ``causes.toml``).
     """
 
@@ -169,10 +150,12 @@ class ServerFamily:
     role_labels: Mapping[Role, str]
     folder: str
     log: LogRules | None = None  # None: how it writes its log is not known
-    phases: tuple[Phase, ...] = ()
+    phases: PhaseTable = PhaseTable()
     health: Health = Health()
     stacks: StackRules = StackRules()
     rules: tuple[Callable[[Context], Verdict | None], ...] = ()
+    kill_clocks: Callable[[Context], tuple[KillClock, ...]] = field(default=lambda context: ())
+    launcher_kills_itself: bool = False
     env_prefixes: tuple[str, ...] = ()
 
 

@@ -1,6 +1,8 @@
-"""Waits that are meant: a gate, a node that is not there yet, weights from outside, another one's build lock."""
+"""Waits that are meant: those of the family, a node that is not there yet, another program's build lock."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import log_fact, wait_fact
@@ -9,8 +11,6 @@ from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 
 #: a node that has not come for this long is no longer a start that is merely later
 NODE_LATE_S = 300.0
-#: the gate prints a line every 10 s
-GATE_BEAT_S = 30.0
 #: waits for something nearer than another node
 _NEARER = frozenset({WaitKind.STORAGE, WaitKind.LOCK, WaitKind.STALE_LOCK, WaitKind.DNS, WaitKind.LOG_READER})
 #: milestones that no rank reaches before every node is there
@@ -19,33 +19,13 @@ _JOINED = frozenset(
 )
 
 
-def gate(context: Context) -> Verdict | None:
-    """``--gated-launch-port``: it waits for somebody to activate it."""
-    port = context.args.gated_launch_port
-    line = context.snapshot.log.last_line
-    waits = line is not None and line.text.find("Gated launch") >= 0 and "activated" not in line.text
-    done = {m.name for m in context.snapshot.log.milestones}
-    between = context.phase == "dist_init" and "dist_init_end" in done and "load_begin" not in done
-    if not waits and not (port is not None and between):
-        return None
-    if context.t - context.log_activity_t > GATE_BEAT_S:
-        return None  # its heartbeat has stopped: let the other rules look
-    return Verdict(
-        "waiting-by-design",
-        f"the gate is closed: the start waits for activation on port {port}" if port else "the gate is closed",
-        phase=context.phase,
-        confidence=0.95,
-        rule="gate",
-        evidence=(
-            log_fact(context),
-            Evidence("args", f"started with --gated-launch-port {port}" if port else "the log says so"),
-        ),
-        next=(NextStep("Activate the gate when the node may load", gate_command(port)),),
-    )
-
-
-def gate_command(port: int | None) -> str:
-    return f"curl -X POST http://127.0.0.1:{port}/gate/activate" if port else ""
+def own_rules(context: Context) -> Verdict | None:
+    """The waits that only this family of servers has; phase and log are added to what its rules say."""
+    for rule in context.family.rules:
+        verdict = rule(context)
+        if verdict is not None:
+            return replace(verdict, phase=context.phase, evidence=(log_fact(context), *verdict.evidence))
+    return None
 
 
 def other_node(context: Context) -> Verdict | None:
@@ -59,7 +39,8 @@ def other_node(context: Context) -> Verdict | None:
         return None  # it waits for something nearer
     if _JOINED & {m.name for m in context.snapshot.log.milestones}:
         return None  # the nodes have met: what is slow now is the path between them
-    began = _dist_begin(context)
+    begin_t = context.first_passed("dist_init_begin")
+    began = context.activity_t if begin_t is None else begin_t
     who = "node 0" if args.node_rank else "node 1" if args.nnodes == 2 else "a node"
     address = f" at {args.dist_init_addr}" if args.dist_init_addr else ""
     late = context.t - began >= NODE_LATE_S
@@ -87,21 +68,6 @@ def other_node(context: Context) -> Verdict | None:
     )
 
 
-def weights_from_outside(context: Context) -> Verdict | None:
-    """Checkpoint engine: the server waits for somebody to push the weights, 120 s by default."""
-    if not context.args.wait_weights or context.phase not in ("http", "warmup") or context.was_ready:
-        return None
-    return Verdict(
-        "waiting-by-design",
-        "the server waits for weights from the checkpoint engine",
-        phase=context.phase,
-        confidence=0.75,
-        rule="checkpoint-engine",
-        evidence=(Evidence("args", "started to wait for weights before it is ready"), log_fact(context)),
-        next=(NextStep("Start the checkpoint engine's update; after 120 s the server goes on without"),),
-    )
-
-
 def foreign_build_lock(context: Context) -> Verdict | None:
     """All that do not move wait for a lock whose holder is alive and not of this server."""
     tree = {p.pid for p in context.snapshot.procs.processes}
@@ -120,13 +86,6 @@ def foreign_build_lock(context: Context) -> Verdict | None:
         evidence=(wait_fact(context, first), log_fact(context)),
         next=(NextStep("See what holds it", f"ps -o pid,user,etime,args -p {first.wait.holder}"),),
     )
-
-
-def _dist_begin(context: Context) -> float:
-    for milestone in context.snapshot.log.milestones:
-        if milestone.name == "dist_init_begin" and milestone.seen_t is not None:
-            return milestone.seen_t
-    return context.activity_t
 
 
 def _reach(address: str) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
+from sgmon.analyse.family import family_of
 from sgmon.analyse.phase import version_of
 from sgmon.model import Process, Rank, RankState, Role, ServerArgs, Snapshot
+from sgmon.servers.family import ServerFamily
+from sgmon.servers.phases import PhaseTable
 from sgmon.servers.registry import role_label
 
 
@@ -25,6 +28,7 @@ class Context:
     launcher: Process | None
     blind: bool
     recovered_silence_s: float
+    family: ServerFamily
     helpers_t: float  # newest sign of activity of the launcher and what is neither rank nor detokenizer
 
     @property
@@ -34,6 +38,38 @@ class Context:
     def label(self, role: Role) -> str:
         """What this server's family calls a role."""
         return role_label(self.snapshot.family, role)
+
+    @property
+    def phases(self) -> PhaseTable:
+        """The phases of its family."""
+        return self.family.phases
+
+    @property
+    def phase_words(self) -> str:
+        """ "weight load"."""
+        return self.phases.words(self.phase)
+
+    @property
+    def in_phase(self) -> str:
+        """ "in the weight load", "while importing"."""
+        return self.phases.during(self.phase)
+
+    def passed(self, name: str) -> dict[str, float]:
+        """rank -> when it first passed this milestone, where that is known."""
+        found: dict[str, float] = {}
+        for milestone in self.snapshot.log.milestones:
+            t = self.snapshot.passed_t(milestone) if milestone.name == name else None
+            if t is not None:
+                found.setdefault(milestone.rank, t)
+        return found
+
+    def first_passed(self, *names: str) -> float | None:
+        """When the first of these milestones that is there was passed by anybody; None: none was."""
+        for name in names:
+            times = self.passed(name)
+            if times:
+                return min(times.values())
+        return None
 
     @property
     def was_ready(self) -> bool:
@@ -72,7 +108,10 @@ class Context:
 
     def limits(self, *, certain: bool = False) -> silence_limits.Limits:
         return silence_limits.limits(
-            self.phase, blind=self.blind, recovered_silence_s=self.recovered_silence_s, certain=certain
+            self.phases.of(self.phase),
+            blind=self.blind,
+            recovered_silence_s=self.recovered_silence_s,
+            certain=certain,
         )
 
 
@@ -92,6 +131,7 @@ def context_of(snapshot: Snapshot) -> Context:
         launcher=launcher,
         blind=not any(_readable(v) for v in ranks),
         recovered_silence_s=max(min(recovered, default=0.0), usual.quiet_s(snapshot) or 0.0),
+        family=family_of(snapshot),
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
-from sgmon.analyse.phase import during
 from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Role, Verdict
 from sgmon.text import clean
 from sgmon.units import plural
@@ -27,7 +26,7 @@ _SIGNALS = {
 _SETTLED_S = 5.0
 #: deaths this close were seen in one reading: which came first is not in /proc
 AT_ONCE_S = 0.5
-#: kinds by which SGLang's launcher names the rank that died
+#: kinds by which a launcher names the rank that died
 _NAMES_THE_DEAD = frozenset({"killed_sigkill", "killed_sigterm", "rank_died"})
 #: kinds that follow from a process that is gone: who is gone says more
 _CONSEQUENCES = frozenset(
@@ -63,7 +62,7 @@ def crashed(context: Context) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
     dead = sorted(
         (c for c in context.snapshot.clocks if c.gone_t is not None),
-        key=lambda c: (c.gone_t or 0.0, not _violent(c), not _led(c), c.role == Role.LAUNCHER, c.pid),
+        key=lambda c: (c.gone_t or 0.0, not _violent(context, c), not _led(c), c.role == Role.LAUNCHER, c.pid),
     )
     error = context.snapshot.log.error
     if dead:
@@ -74,7 +73,7 @@ def crashed(context: Context) -> Verdict | None:
 
 
 def _from_death(context: Context, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
-    first = _first_dead(dead, error)
+    first = _first_dead(context, dead, error)
     launcher_died = any(c.role == Role.LAUNCHER for c in dead)
     if error is None and context.was_ready and all(c.exit_code == 0 for c in dead):
         return _ended(
@@ -89,7 +88,7 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
         )
     who = _who(context, first)
-    stage = "after it was ready" if context.was_ready else during(context.phase)
+    stage = "after it was ready" if context.was_ready else context.phases.during(_own_phase(context, first))
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
@@ -133,15 +132,21 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
     )
 
 
-def _first_dead(dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
+def _own_phase(context: Context, dead: ActivityClock) -> str:
+    """Of the rank that died, as it was last seen; the server's for a process that is no rank."""
+    ranks = context.snapshot.ranks
+    return next((rank.phase for rank in ranks if rank.pid == dead.pid and rank.role is Role.WORKER), context.phase)
+
+
+def _first_dead(context: Context, dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
     """The rank that the log names; but a rank that was killed goes before the one that complains of its absence."""
     if error is not None and error.kind in _NAMES_THE_DEAD and error.rank:
         # The launcher's own word of who died. Seen in one look with those that it then took with it.
         at_once = [c for c in dead if (c.gone_t or 0.0) - (dead[0].gone_t or 0.0) <= AT_ONCE_S]
-        told = next((c for c in at_once if c.rank == error.rank and _violent(c)), None)
+        told = next((c for c in at_once if c.rank == error.rank and _violent(context, c)), None)
         if told is not None:
             return told
-    complains = error is not None and error.kind in _CONSEQUENCES and _violent(dead[0])
+    complains = error is not None and error.kind in _CONSEQUENCES and _violent(context, dead[0])
     named = error.rank if error is not None and not complains else ""
     return next((c for c in dead if named and c.rank == named), dead[0])
 
@@ -168,7 +173,7 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        f"{_error_words(context, error)} {during(context.phase)}",
+        f"{_error_words(context, error)} {context.in_phase}",
         phase=context.phase,
         since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
@@ -191,9 +196,9 @@ def _is_fatal(context: Context, error: LogError) -> bool:
     return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
 
 
-def _violent(clock: ActivityClock) -> bool:
-    """It did not merely follow its parent: its end has a status of its own. A launcher kills itself last."""
-    if clock.role == Role.LAUNCHER and clock.exit_signal == 9:
+def _violent(context: Context, clock: ActivityClock) -> bool:
+    """It did not merely follow its parent: its end has a status of its own. Some launchers kill themselves last."""
+    if clock.role == Role.LAUNCHER and clock.exit_signal == 9 and context.family.launcher_kills_itself:
         return False
     return bool(clock.exit_signal) or bool(clock.exit_code)
 
@@ -225,7 +230,7 @@ def _ended_well(context: Context, dead: list[ActivityClock]) -> bool:
 
 
 def _sigkill_fact(context: Context, first: ActivityClock) -> Evidence:
-    if first.role == Role.LAUNCHER:
+    if first.role == Role.LAUNCHER and context.family.launcher_kills_itself:
         return Evidence(
             "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
         )

@@ -46,11 +46,11 @@ def look_step(facts: tuple[Evidence, ...]) -> tuple[NextStep, ...]:
 
 
 def words(held: Holding) -> str:
-    """ "pid 4711, sglang::scheduler_TP1 of a server that is gone"."""
+    """ "pid 4711, python of a server that is gone"."""
     name = clean(held.name, 60)
     return {
         "orphan": f"pid {held.pid}, {name} of a server that is gone",
-        "sglang": f"pid {held.pid}, {name} of another server",
+        "other-server": f"pid {held.pid}, {name} of another server",
         "unseen": f"pid {held.pid}, which is not in this /proc (another container, or it is gone)",
         "unaccounted": "no process that the driver lists (another container, or a context that never ended)",
     }.get(held.kind, f"pid {held.pid} {name}".rstrip())

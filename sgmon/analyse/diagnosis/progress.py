@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from sgmon.analyse.diagnosis import silence_limits, usual
-from sgmon.analyse.diagnosis.clocks import kill_clocks
+from sgmon.analyse.diagnosis.clocks import clock_fact, kill_clocks
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.load import load_fact, load_of
 from sgmon.analyse.diagnosis.ready import foreign_holder
 from sgmon.analyse.diagnosis.slowness import SlowKind, Slowness, slowness
-from sgmon.analyse.phase import words
 from sgmon.analyse.ranks.doing import doing
 from sgmon.model import Bar, Evidence, NextStep, Rank, Verdict
 from sgmon.model.rank import FRESH_S
@@ -24,7 +23,7 @@ def moving(context: Context) -> Verdict:
     """What the ranks do now. Called only when there was a sign of life in time."""
     movers = [v for v in context.ranks if v.active(context.t)]
     slow = slowness(context, movers)
-    headline = _headline(context, movers) if movers or not slow else words(context.phase)
+    headline = _headline(context, movers) if movers or not slow else context.phase_words
     return Verdict(
         "slow" if slow else "progressing",
         f"{headline}: {slow.text}" if slow else headline,
@@ -43,7 +42,11 @@ def cpu_alone(context: Context) -> float | None:
         v.active(context.t) for v in context.ranks
     )
     works = any(v.stack is not None and (v.stack.works or v.stack.moving) for v in context.ranks)
-    return alone if alone >= silence_limits.cpu_alone_s(context.phase, mixed=mixed) and not works else None
+    return (
+        alone
+        if alone >= silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=mixed) and not works
+        else None
+    )
 
 
 def _may_spin(rank: Rank) -> bool:
@@ -52,7 +55,7 @@ def _may_spin(rank: Rank) -> bool:
 
 
 def _headline(context: Context, movers: list[Rank]) -> str:
-    stage = words(context.phase)
+    stage = context.phase_words
     rest = [v for v in context.ranks if v not in movers]
     tail = f"; {phrase(rest, 'waits')} for it" if movers and rest else ""
     compiling = [v for v in movers if doing(v, context.t)[0] == "compiler"]
@@ -95,7 +98,7 @@ def _load_words(context: Context) -> str:
 
 def _bar(context: Context) -> Bar | None:
     """The unfinished bar of this phase, if it moved lately."""
-    stem = {"weights": "weights", "graphs": "graph"}.get(silence_limits.base(context.phase), "jit")
+    stem = {"weights": "weights", "graphs": "graph"}.get(context.phase.removeprefix("draft_"), "jit")
     for bar in reversed(context.snapshot.log.bars):
         fits = stem in bar.name or "jit" in bar.name
         if fits and not bar.finished and bar.total and bar.moved_t is not None and context.t - bar.moved_t < BAR_S:
@@ -121,7 +124,7 @@ def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
         found.append(Evidence("history", past))
     for clock in kill_clocks(context)[:1]:
         if clock.left_s < clock.limit_s / 2:
-            found.append(Evidence("clock", clock.text(), value=round(clock.left_s, 1)))
+            found.append(clock_fact(clock))
     found.append(log_fact(context))
     return tuple(found[:5])
 

@@ -6,8 +6,6 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import since
 from sgmon.model import Evidence, NextStep, PortReading, Verdict
 
-#: /health answers only when a token came back, for up to 20 s, and 503 after that
-HEALTH_TIMEOUT_S = 25.0
 #: a ready line may come 22 ms before the port opens; longer means that it never will
 OPEN_S = 15.0
 #: seconds of 200 that stand for a ready line which cannot be seen
@@ -25,7 +23,7 @@ def ready(context: Context) -> Verdict | None:
         if ok and ours is not False:
             return _verdict_ready(context, ours)
         return _unhealthy(context, ours)
-    if ok and ours and not _early_health(context.version) and _log_is_partial(context):
+    if ok and ours and context.family.health.ok_means_ready(context.version) and _log_is_partial(context):
         return _verdict_ready(context, ours)
     return None
 
@@ -47,7 +45,7 @@ def port_is_ours(port: PortReading | None) -> bool | None:
 
 
 def foreign_holder(context: Context) -> Evidence | None:
-    """Said from the first second: a port in use is found by SGLang only after the whole load."""
+    """Said from the first second: servers find a port in use only after the whole load."""
     words = port_holder(context)
     port = context.snapshot.port
     if not words or port is None:
@@ -116,11 +114,11 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
             # The answer may be older than the ready line, whatever the state was: stopped, slow, progressing.
             return _soon(context, "the ready line is printed; waiting for the first /health 200")
         headline = "/health says 503 although the ready line is printed"
-        if _skip_bug(context):
-            headline += ": 0.4.10.post2 never leaves 503 with --skip-server-warmup"
+        known = context.family.health.why_503(context.version, context.args)
+        headline += f": {known}" if known else ""
         fact = Evidence("port", f"{port.path} says 503 for {since(context, changed)}")
         rule = "ready-503"
-    elif port.answer in ("mute", "timeout") and lasted >= HEALTH_TIMEOUT_S:
+    elif port.answer in ("mute", "timeout") and lasted >= context.family.health.timeout_s:
         headline = "/health does not answer"
         fact = Evidence(
             "port", f"{port.host}:{port.port} accepts, and has not answered for {since(context, changed)}"
@@ -205,12 +203,3 @@ def _other_node(context: Context) -> Verdict | None:
             Evidence("port", f"{_answer(context.snapshot.port)}; a dummy server says 200 always"),
         ),
     )
-
-
-def _early_health(version: str) -> bool:
-    """Up to 0.4.8 /health says 200 before the warm-up has ended."""
-    return version.startswith(("0.1", "0.2", "0.3", "0.4.")) and not version.startswith(("0.4.10", "0.4.9"))
-
-
-def _skip_bug(context: Context) -> bool:
-    return context.version == "0.4.10.post2" and context.args.skip_server_warmup

@@ -61,7 +61,7 @@ def _is_starved(rank: Rank) -> bool:
 def _alone(context: Context, movers: list[Rank]) -> Slowness | None:
     """Reached only when stacks show work: without them it is suspect."""
     alone = context.t - context.non_cpu_activity_t
-    if not movers or alone < silence_limits.cpu_alone_s(context.phase, mixed=False):
+    if not movers or alone < silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=False):
         return None
     text = f"for {duration(alone)} nothing but CPU time has moved, and the stacks show work"
     return Slowness(SlowKind.CPU_ALONE, text)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.diagnosis.blame import Line, line_up
-from sgmon.analyse.diagnosis.clocks import clock_fact
+from sgmon.analyse.diagnosis.clocks import clock_fact, kill_clocks
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import STEP_STACKS, dump_step, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.analyse.diagnosis.ready import foreign_holder
-from sgmon.analyse.phase import during, words
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 from sgmon.units import plural
@@ -138,7 +137,7 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
     first = (busy or list(context.ranks))[0]
     return Verdict(
         "suspect",
-        f"{words(context.phase)}: nothing but CPU time moves; "
+        f"{context.phase_words}: nothing but CPU time moves; "
         f"{names(busy) if busy else 'nobody'} {verb(busy, 'computes, or spins', 'compute, or spin')}",
         phase=context.phase,
         since_t=context.non_cpu_activity_t,
@@ -155,11 +154,11 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
 
 def _headline(context: Context, line: Line | None) -> str:
     if line is not None:
-        stage = during(line.culprits[0].phase)
+        stage = context.phases.during(line.culprits[0].phase)
         who = plural(len(line.waiters), "other rank")
         waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
         return f"{_absence(line)} {stage}; {waits}"
-    stage = during(context.phase)
+    stage = context.in_phase
     if context.blind:
         return f"no counter of any rank can be read, and the log is silent {stage}"
     if all(v.waits_for_peer for v in context.ranks) and len(context.ranks) > 1:
@@ -202,7 +201,9 @@ def _evidence(context: Context, line: Line | None) -> tuple[Evidence, ...]:
     found.append(log_fact(context))
     past = usual.words(context.snapshot)
     history = Evidence("history", past) if past else None
-    extra = [e for e in (clock_fact(context), history, foreign_holder(context)) if e is not None]
+    extra = [
+        e for e in (*map(clock_fact, kill_clocks(context)[:1]), history, foreign_holder(context)) if e is not None
+    ]
     extra = [*files_facts(context)[:1], *extra[:1]]
     return (*found[: 5 - len(extra)], *extra)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact
-from sgmon.analyse.phase import during
 from sgmon.model import ESSENTIAL_ROLES, Evidence, NextStep, Process, Role, Verdict
 from sgmon.units import plural, rank_list
 
@@ -26,7 +25,7 @@ def stopped(context: Context) -> Verdict | None:
     others = [v for v in context.ranks if v.pid not in {p.pid for p in halted}]
     waiting = [v for v in others if not v.active(context.t)]
     own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
-    stage = during(own)
+    stage = context.phases.during(own)
     if frozen:
         headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
     elif traced:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sgmon.analyse.diagnosis.absent import absent
-from sgmon.analyse.diagnosis.by_design import foreign_build_lock, gate, other_node, weights_from_outside
+from sgmon.analyse.diagnosis.by_design import foreign_build_lock, other_node, own_rules
 from sgmon.analyse.diagnosis.causes import with_cause
 from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, shut_down
@@ -17,8 +17,8 @@ from sgmon.analyse.diagnosis.progress import cpu_alone, moving
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, still, storage
 from sgmon.analyse.diagnosis.stopped import stopped
-from sgmon.analyse.phase import words
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict
+from sgmon.servers import registry
 from sgmon.units import duration
 
 Rule = Callable[[Context], Verdict | None]
@@ -41,8 +41,7 @@ RULES: tuple[Rule, ...] = (
     absent,
     stopped,
     ready,
-    gate,
-    weights_from_outside,
+    own_rules,
     foreign_build_lock,
     other_node,
     still_spinning,
@@ -108,7 +107,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
     held = foreign_holders(snapshot)
     return Verdict(
         "waiting",
-        f"no SGLang server yet{looked}",
+        f"no {registry.labels()} server yet{looked}",
         confidence=1.0,
         rule="no-server",
         evidence=(*driver_facts(snapshot), *held),
@@ -148,7 +147,7 @@ def _came_late(context: Context) -> Verdict:
     looked = duration(context.t - (context.snapshot.server_seen_t or 0.0))
     return Verdict(
         "unknown",
-        f"{words(context.phase)}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
+        f"{context.phase_words}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
         phase=context.phase,
         confidence=0.9,
         rule="came-late",
@@ -160,7 +159,7 @@ def _came_late(context: Context) -> Verdict:
 def _unjudged(context: Context) -> Verdict:
     return Verdict(
         "unknown" if _silent_before(context) else "progressing",
-        f"{words(context.phase)}: first look, not known yet whether anything moves",
+        f"{context.phase_words}: first look, not known yet whether anything moves",
         phase=context.phase,
         confidence=0.4,
         rule="first-look",

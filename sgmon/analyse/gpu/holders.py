@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sgmon.model import Gpu, GpuProcess, Snapshot
+from sgmon.servers import registry
 
 #: below both of these a foreign holder takes nothing that a start would miss (a desktop, a small CUDA context)
 FOREIGN_BYTES = 1024**3
 FOREIGN_SHARE = 0.02
 #: a GPU gives some MiB to no process: the driver's own
 UNACCOUNTED_BYTES = 256 * 1024**2
-_WORKER_WORDS = ("sglang::", "sglang.launch_server", "sglang serve")
 _MPS = "nvidia-cuda-mps-server"
 
 
@@ -19,8 +20,8 @@ _MPS = "nvidia-cuda-mps-server"
 class Holding:
     """One holder.
 
-    kind: rank (a scheduler of the watched server), server (another process of it), orphan (an SGLang worker while
-    no server runs that it could belong to), sglang (a worker of another server), stranger, mps, unseen (its pid is
+    kind: rank (a scheduler of the watched server), server (another process of it), orphan (a server's worker
+    while no server runs that it could belong to), other-server (a worker of one), stranger, mps, unseen (its pid is
     not in this /proc: another pid namespace, or gone while the driver still lists it), unaccounted (nobody).
     """
 
@@ -32,7 +33,7 @@ class Holding:
 
     @property
     def foreign(self) -> bool:
-        return self.kind in ("orphan", "sglang", "stranger", "unseen")
+        return self.kind in ("orphan", "other-server", "stranger", "unseen")
 
 
 def holdings(gpu: Gpu, tree: frozenset[int] = frozenset(), other_servers: bool = False) -> tuple[Holding, ...]:
@@ -62,9 +63,16 @@ def _holding(gpu: Gpu, holder: GpuProcess, tree: frozenset[int], other_servers: 
         kind = "unseen"
     elif _MPS in holder.name:
         kind = "mps"
-    elif any(word in holder.name for word in _WORKER_WORDS):
-        kind = "sglang" if other_servers else "orphan"
+    elif _of_a_family(holder.name):
+        kind = "other-server" if other_servers else "orphan"
     return Holding(kind, holder.pid, holder.name, holder.rank, used)
+
+
+@lru_cache(maxsize=256)
+def _of_a_family(name: str) -> bool:
+    """Whether a title or command line is of a server that sgmon knows."""
+    argv = tuple(name.split())
+    return registry.family_of_title(argv) is not None or registry.recognise(argv) is not None
 
 
 def unaccounted_bytes(gpu: Gpu) -> int | None:

@@ -12,30 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.model.log import Milestone, RankProgress
+from sgmon.servers.phases import PhaseTable
 
 #: Milestones kept; the bars are one each, so a real start has some hundred.
 LIMIT = 4_000
 
-#: After the end of a phase the next is under way.
-NEXT = {
-    "launch": "spawn",
-    "spawn": "spawn",
-    "dist_init": "weights",
-    "weights": "kv_cache",
-    "kv_cache": "graphs",
-    "graphs": "scheduler_ready",
-    "scheduler_ready": "http",
-    "disagg": "http",
-    "http": "warmup",
-    "warmup": "ready",
-    "ready": "serving",
-    "draft_dist_init": "draft_weights",
-    "draft_weights": "kv_cache",
-    "draft_kv_cache": "draft_graphs",
-    "draft_graphs": "scheduler_ready",
-}
-#: What a draft model repeats (sglang: the draft worker builds a second ModelRunner).
-_REPEATED = ("dist_init", "weights", "kv_cache", "graphs")
 #: Milestones before the ranks talk to each other; a weak one may follow these.
 _EARLY = ("launch", "args", "process_spawn", "dp_launch", "tokenizer_init", "dist_init_begin")
 _REACHED = ("load_end", "kv_alloc", "memory_pool_end", "graph_begin", "graph_end", "graph_progress")
@@ -55,8 +36,9 @@ class Track:
 
 @dataclass(slots=True)
 class Milestones:
-    """All milestones of one run."""
+    """All milestones of one run. phases: of its family."""
 
+    phases: PhaseTable
     found: list[Milestone] = field(default_factory=list)
     tracks: dict[str, Track] = field(default_factory=dict)
     last: Milestone | None = None
@@ -172,7 +154,7 @@ class Milestones:
 
     def _named(self, rule: Rule, rank: str, track: Track, draft: bool) -> tuple[str, str]:
         name, phase = rule.name, rule.phase
-        if phase not in _REPEATED or rule.weak:
+        if not self.phases.repeated(phase) or rule.weak:
             return name, phase
         if name in ("dist_init_begin", "load_begin") or (name == "dist_init_end" and rule.event == "info"):
             if self._second(name, rule, rank, track):
@@ -238,12 +220,12 @@ class Milestones:
         self.last, self.last_weak = made, rule.weak
         self.phase = self._phase_after(made, rule) or self.phase
 
-    @staticmethod
-    def _phase_after(made: Milestone, rule: Rule) -> str:
+    def _phase_after(self, made: Milestone, rule: Rule) -> str:
         if rule.next:
-            return "draft_" + rule.next if made.name.startswith("draft_") and rule.next in _REPEATED else rule.next
+            draft = made.name.startswith("draft_") and self.phases.repeated(rule.next)
+            return "draft_" + rule.next if draft else rule.next
         if rule.event == "end" and made.phase:
-            return NEXT.get(made.phase, made.phase)
+            return self.phases.after(made.phase)
         return made.phase or rule.implies
 
     def _special(self, made: Milestone, rule: Rule) -> None:

@@ -18,6 +18,7 @@ from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
 from sgmon.model.server import ServerArgs
+from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 from sgmon.text import clean, mask
 
@@ -33,7 +34,7 @@ class Run:
 
     log: LogRules
     errors: Errors
-    milestones: Milestones = field(default_factory=Milestones)
+    milestones: Milestones
     bars: dict[str, Bar] = field(default_factory=dict)
     args: ServerArgs | None = None
     version: str = ""
@@ -50,7 +51,7 @@ class Run:
     @classmethod
     def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
         """Nothing read so far."""
-        return cls(log, Errors(log), runs=runs, first_line=first_line)
+        return cls(log, Errors(log), Milestones(registry.get(log.family).phases), runs=runs, first_line=first_line)
 
     @property
     def wants_every_line(self) -> bool:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from functools import lru_cache
 
 from sgmon.analyse.log import catalogue
-from sgmon.analyse.phase import order
 from sgmon.model import LogState
+from sgmon.servers.phases import PhaseTable
 
 Progress = tuple[int, bool]
 
 
-def progress_of(log: LogState, ranks: tuple[str, ...], version: str) -> dict[str, Progress]:
+def progress_of(log: LogState, ranks: tuple[str, ...], version: str, phases: PhaseTable) -> dict[str, Progress]:
     """rank -> (order of the phase, whether its end was printed); a rank without a comparable line is left out."""
     found: dict[str, Progress] = {}
     for milestone in log.milestones:
         if milestone.rank not in ranks or not _all_print(log.family, version, milestone.name, ranks):
             continue
-        here = order(milestone.phase), milestone.event == "end"
+        here = phases.order(milestone.phase), milestone.event == "end"
         found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), here)
     return found
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from sgmon.analyse.family import family_of
 from sgmon.analyse.gpu.rank_mapping import gpu_of
-from sgmon.analyse.phase import after, order, phase_of_snapshot, phases_of_stacks, version_of
+from sgmon.analyse.phase import phase_of_snapshot, phases_of_stacks, version_of
 from sgmon.analyse.ranks.log_progress import Progress, progress_of
 from sgmon.analyse.ranks.waits import wait_of
 from sgmon.analyse.stacks.rules import rules_of
@@ -27,6 +28,7 @@ from sgmon.model import (
     WaitKind,
 )
 from sgmon.model.roles import Role
+from sgmon.servers.phases import PhaseTable
 from sgmon.servers.registry import role_label
 
 #: dumps older than the newest sign of activity say nothing about now; of a rank that has used CPU since, those older
@@ -47,11 +49,13 @@ class _Inputs:
     passed: Mapping[str, tuple[RankMilestone, ...]]
     stacked: Mapping[int, str]
     progress: Mapping[str, Progress]
+    table: PhaseTable
 
 
 def with_ranks(snapshot: Snapshot) -> Snapshot:
     """The snapshot with its phase and its ranks; those that have ended since keep their last facts, at the end."""
     phase, source = phase_of_snapshot(snapshot)
+    table = family_of(snapshot).phases
     chosen = subjects(snapshot.procs.processes)
     names = tuple(process.rank for process in chosen if process.role is Role.WORKER)
     inputs = _Inputs(
@@ -61,9 +65,10 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
         lines={p.rank: p for p in snapshot.log.ranks},
         passed=_passed(snapshot),
         stacked=phases_of_stacks(snapshot),
-        progress=progress_of(snapshot.log, names, version_of(snapshot)),
+        progress=progress_of(snapshot.log, names, version_of(snapshot), table),
+        table=table,
     )
-    ranks = _with_done(tuple(_rank(process, inputs) for process in chosen))
+    ranks = _with_done(tuple(_rank(process, inputs) for process in chosen), table)
     return replace(snapshot, phase=phase, phase_source=source, ranks=(*ranks, *_ended(snapshot, ranks)))
 
 
@@ -138,15 +143,15 @@ def _phase(process: Process, role: Role, inputs: _Inputs) -> str:
     place = inputs.progress.get(process.rank)
     line = inputs.lines.get(process.rank)
     if place is not None and line is not None and place != max(inputs.progress.values()):
-        return after(line.phase) if line.event == "end" else line.phase
+        return inputs.table.after(line.phase) if line.event == "end" else line.phase
     return inputs.stacked.get(process.pid, inputs.phase)
 
 
-def _with_done(ranks: tuple[Rank, ...]) -> tuple[Rank, ...]:
+def _with_done(ranks: tuple[Rank, ...], table: PhaseTable) -> tuple[Rank, ...]:
     """With what depends on the others: whether its own start is over; CPU time of an idle loop is no activity."""
-    over = order("scheduler_ready")
-    behind = any(order(rank.phase) < over for rank in ranks)
-    done = [replace(rank, done=behind and order(rank.phase) >= over) for rank in ranks]
+    over = table.order("scheduler_ready")
+    behind = any(table.order(rank.phase) < over for rank in ranks)
+    done = [replace(rank, done=behind and table.order(rank.phase) >= over) for rank in ranks]
     return tuple(replace(rank, activity_t=_activity_t(rank)) for rank in done)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers.family import Discovery, Health, ServerFamily
-from sgmon.servers.sglang import args, args_line, health, launch, ranks, server_args, titles
+from sgmon.servers.sglang import args, args_line, health, launch, ranks, rules, server_args, titles
+from sgmon.servers.sglang.clocks import kill_clocks
 from sgmon.servers.sglang.log import RULES
+from sgmon.servers.sglang.phases import PHASES
 from sgmon.servers.sglang.stacks import STACKS
 
 FAMILY = ServerFamily(
@@ -27,8 +29,12 @@ FAMILY = ServerFamily(
     ),
     role_labels={Role.WORKER: "scheduler", Role.CONTROLLER: "DP controller"},
     folder=__name__,
-    health=Health(path="/health", timeout_s=25.0, ok_means_ready=health.ok_means_ready),
+    health=Health(path="/health", timeout_s=25.0, ok_means_ready=health.ok_means_ready, why_503=health.why_503),
     log=RULES,
+    phases=PHASES,
     stacks=STACKS,
+    rules=(rules.gate, rules.weights_from_outside),
+    kill_clocks=kill_clocks,
+    launcher_kills_itself=True,
     env_prefixes=("SGLANG_", "SGL_"),
 )

@@ -1,0 +1,83 @@
+"""The phases of a start, as a family's table: order, words, columns, what follows, how long each may be quiet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase of a start, in its usual order.
+
+    words: "weight load"; during: "in the weight load", "while importing". column, short: heads of the rank table (8
+    and 4 cells). following: the phase after its end; "": its
+    end says nothing, what follows has to begin by itself. silence_s: seconds without any sign of activity in healthy
+    starts. log_silence_s: the same for the log alone. cpu_alone_s: how long CPU time alone may pass for work.
+    optional: has a column only when the log speaks of it. launcher: belongs to the launcher, not to a rank.
+    draft_of: the phase of the main model that a draft model repeats here; "" for a phase of its own.
+    """
+
+    name: str
+    words: str
+    during: str
+    column: str = ""
+    short: str = ""
+    following: str = ""
+    silence_s: float = 8.0
+    log_silence_s: float = 60.0
+    cpu_alone_s: float = 120.0
+    optional: bool = False
+    launcher: bool = False
+    draft_of: str = ""
+
+
+def draft(phase: Phase, following: str, column: str, short: str) -> Phase:
+    """The same phase of a draft model: same limits, its own words and column."""
+    words = f"draft model's {phase.words}"
+    return replace(
+        phase,
+        name=f"draft_{phase.name}",
+        words=words,
+        during=f"in the {words}",
+        column=column,
+        short=short,
+        following=following,
+        optional=True,
+        draft_of=phase.name,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTable:
+    """All phases of a family, in their usual order."""
+
+    phases: tuple[Phase, ...] = ()
+
+    def of(self, name: str) -> Phase:
+        """The phase of that name; "" counts as the first. One that is not in the table has its own name as words."""
+        if not name and self.phases:
+            return self.phases[0]
+        known = next((phase for phase in self.phases if phase.name == name), None)
+        return known or Phase(name, name or "start", f"in the {name or 'start'}")
+
+    def words(self, name: str) -> str:
+        """ "weight load"; "start" while the phase is not known."""
+        return self.of(name).words if name else "start"
+
+    def during(self, name: str) -> str:
+        """ "in the weight load"; "in the start" while the phase is not known."""
+        return self.of(name).during if name else "in the start"
+
+    def order(self, name: str) -> int:
+        """Its place in the usual order, -1 for none. A draft model's phase has the place of the main model's."""
+        main = self.of(name).draft_of or name
+        names = [phase.name for phase in self.phases if not phase.draft_of]
+        return names.index(main) if main in names else -1
+
+    def repeated(self, name: str) -> bool:
+        """Whether a draft model goes through it as well."""
+        return any(phase.draft_of == name for phase in self.phases)
+
+    def after(self, name: str) -> str:
+        """The phase that follows its end."""
+        return self.of(name).following or name
