@@ -1,4 +1,4 @@
-"""Below these, a counter that moves is noise and no sign of life.
+"""Below these, a counter that moves is noise and no sign of activity.
 
 Measured: a TCPStore wait polls 3.5 KB/s of rchar at 1-2 % CPU for ever; an idle gloo rank takes
 0.2-1.5 % CPU and 94 switches/s. Written bytes to sockets, system calls and context switches never

@@ -27,7 +27,7 @@ def test_whole_server_stopped_by_ctrl_z() -> None:
         rank.does(state="T", wchan="do_signal_stop")
     world.run(3)
     assert world.verdict.state == "stopped"
-    assert "the whole server is stopped" in world.verdict.headline
+    assert "the whole server is paused" in world.verdict.headline
     assert world.verdict.odd_ranks == ()
 
 

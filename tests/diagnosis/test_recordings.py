@@ -40,9 +40,9 @@ SPEAKS_OF = (
     (" computes (", {"cpu"}),
     ("imports Python modules", {"cpu"}),
     (" compiles (", {"compiler"}),
-    (" moves (bar ", {"bar"}),
-    (" moves (log", {"log"}),
-    (" moves (memory ", {"memory"}),
+    (" makes progress (bar ", {"bar"}),
+    (" makes progress (log", {"log"}),
+    (" makes progress (memory ", {"memory"}),
     ("): state ", {"proc"}),
 )
 
@@ -60,15 +60,22 @@ class Broken:
 
 
 BROKEN = (
-    Broken("cpu-tp2-sigstop-import", "stopped", 16.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) while importing"),
-    Broken("cpu-tp2-sigstop-load", "stopped", 62.7, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
-    Broken("gpu-tp2-stop1", "stopped", 31.2, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the weight load"),
-    Broken("gpu-tp2-stop-capture", "stopped", 146.9, 1.5, ("TP1",), "TP1 is stopped (SIGSTOP) in the graph capture"),
-    Broken("gpu-ready-native", "stopped", 42.2, 1.5, ("scheduler",), "the scheduler is stopped"),
+    Broken("cpu-tp2-sigstop-import", "stopped", 16.2, 1.5, ("TP1",), "TP1 is paused (SIGSTOP) while importing"),
+    Broken("cpu-tp2-sigstop-load", "stopped", 62.7, 1.5, ("TP1",), "TP1 is paused (SIGSTOP) in the weight load"),
+    Broken("gpu-tp2-stop1", "stopped", 31.2, 1.5, ("TP1",), "TP1 is paused (SIGSTOP) in the weight load"),
+    Broken("gpu-tp2-stop-capture", "stopped", 146.9, 1.5, ("TP1",), "TP1 is paused (SIGSTOP) in the graph capture"),
+    Broken("gpu-ready-native", "stopped", 42.2, 1.5, ("scheduler",), "the scheduler is paused"),
     Broken("cpu-tp2-kill9-import", "crashed", 25.8, 1.5, ("TP0",), "TP0 (pid 17441) was killed by SIGKILL"),
     Broken("cpu-tp2-kill9-load", "crashed", 64.9, 1.5, ("TP1",), "TP1 (pid 23782) was killed by SIGKILL"),
     Broken("gpu-kill-sched", "crashed", 30.5, 1.5, (), "was killed by SIGKILL"),
-    Broken("cpu-bad-shard", "crashed", 49.5, 1.5, ("TP1",), "TP1: a weight file is missing"),
+    Broken(
+        "cpu-bad-shard",
+        "crashed",
+        49.5,
+        1.5,
+        ("TP1",),
+        "TP1: weight file model-00003-of-00005.safetensors is missing (weight load)",
+    ),
     Broken("cpu-wrong-path", "crashed", 9.0, 2.5, (), "the model was not found"),
     Broken("gpu-missing-model", "crashed", 12.0, 2.5, (), "the model was not found"),
     Broken("gpu-oom-big", "crashed", 23.0, 1.5, (), "out of GPU memory"),
@@ -168,10 +175,10 @@ def test_real_nccl_hang_on_two_gpus() -> None:
 @pytest.mark.parametrize(
     ("name", "fault_t", "odd", "headline"),
     [
-        ("cpu-tp1-stuck-init", 45.0, (), "the scheduler stands still in the HTTP start, in Scheduler.__init__"),
-        ("cpu-tp2-live-hang-load", 25.4, ("TP1",), "(it stands in take_lock_twice) in the weight load"),
-        ("cpu-tp2-live-hang-warmup", 29.0, ("TP1",), "(it stands in take_lock_twice) in the warm-up"),
-        ("demo-stuck-rank", 27.0, ("TP5",), "TP5 is missing from the collective (it stands in compile_kernel)"),
+        ("cpu-tp1-stuck-init", 45.0, (), "the scheduler makes no progress in the HTTP start, in Scheduler.__init__"),
+        ("cpu-tp2-live-hang-load", 25.4, ("TP1",), "(stuck in take_lock_twice) in the weight load"),
+        ("cpu-tp2-live-hang-warmup", 29.0, ("TP1",), "(stuck in take_lock_twice) in the warm-up"),
+        ("demo-stuck-rank", 27.0, ("TP5",), "TP5 is missing from the collective (stuck in compile_kernel)"),
         ("demo-warmup-stuck", 34.0, ("TP1",), "TP1 is missing from the collective in the warm-up"),
     ],
 )

@@ -26,11 +26,11 @@ class Fault:
 
 
 FAULTS = (
-    Fault("h200x2-stop-load", "stopped", 30.4, 1.6, ("TP1",), "stopped (SIGSTOP) in the weight load", ("ready",)),
-    Fault("h200x2-stop-capture", "stopped", 49.0, 1.6, ("TP1",), "stopped (SIGSTOP) in the graph", ("slow", "ready")),
-    Fault("h200x2-stop-warmup", "stopped", 51.6, 1.6, ("TP1",), "stopped (SIGSTOP) in the warm-up", ("ready",)),
+    Fault("h200x2-stop-load", "stopped", 30.4, 1.6, ("TP1",), "paused (SIGSTOP) in the weight load", ("ready",)),
+    Fault("h200x2-stop-capture", "stopped", 49.0, 1.6, ("TP1",), "paused (SIGSTOP) in the graph", ("slow", "ready")),
+    Fault("h200x2-stop-warmup", "stopped", 51.6, 1.6, ("TP1",), "paused (SIGSTOP) in the warm-up", ("ready",)),
     Fault("h200x2-kill-load", "crashed", 36.8, 1.6, ("TP1",), "was killed by SIGKILL in the weight load", ()),
-    Fault("h200-stop-one", "stopped", 33.2, 1.6, ("scheduler",), "the scheduler is stopped (SIGSTOP)", ()),
+    Fault("h200-stop-one", "stopped", 33.2, 1.6, ("scheduler",), "the scheduler is paused (SIGSTOP)", ()),
     Fault("h200-oom", "crashed", 37.5, 2.5, (), "out of GPU memory", ()),
     Fault("h200x2-never-enters", "suspect", 50.2, 17.5, ("TP1",), "TP1 is missing from the collective", ("stalled",)),
     Fault("h200x2-never-enters", "stalled", 50.2, 32.0, ("TP1",), "TP1 is missing from the collective", ("suspect",)),

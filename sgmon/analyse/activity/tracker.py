@@ -1,4 +1,4 @@
-"""Signs of life: which signal of which process moved last, and how much.
+"""Signs of activity: which signal of which process moved last, and how much.
 
 A deterministic accumulator: the same events give the same clocks. The Store calls it after each event
 was folded into the snapshot.
@@ -181,7 +181,7 @@ class ActivityTracker:
                 self._mark(target, mark)
 
     def _files(self, reading: WatchDirReading, t: float) -> None:
-        """Growth is the server's sign of life: which rank wrote is not known, so it is noted for the launcher."""
+        """Growth is the server's sign of activity: which rank wrote is not known, so it is noted for the launcher."""
         if self._dirs is not None:
             alive = [w for w in self._watched.values() if w.gone_t is None]
             launcher = next((w for w in alive if w.process.role == Role.LAUNCHER), None)

@@ -45,6 +45,6 @@ def _best(snapshot: Snapshot, verdict: Verdict) -> CauseHit | None:
 
 
 def _is_of_now(hit: CauseHit, since_t: float) -> bool:
-    """Stacks and NCCL's answer that are older than the last sign of life speak of something that is over."""
+    """Stacks and NCCL's answer that are older than the last sign of activity speak of something that is over."""
     dated = [source for source in hit.read_from if source.kind in ("stack", "ras")]
     return all(source.t is not None and source.t >= since_t for source in dated)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
@@ -22,6 +24,7 @@ _SIGNALS = {
     13: "SIGPIPE",
     15: "SIGTERM",
 }
+_WEIGHT_FILE = re.compile(r"[\w.-]+\.(?:safetensors|bin|pt|gguf)\b(?!\.index)")
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
 #: deaths this close were seen in one reading: which came first is not in /proc
@@ -92,7 +95,7 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
-        headline = f"{_error_words(context, error)} {stage}"
+        headline = _error_headline(context, error, _own_phase(context, first))
     elif first.role == Role.LAUNCHER:
         headline = f"the launcher {how_it_ended(first)} {stage}"
     else:
@@ -173,7 +176,7 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        f"{_error_words(context, error)} {context.in_phase}",
+        _error_headline(context, error, context.phase),
         phase=context.phase,
         since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
@@ -243,9 +246,14 @@ def _error_fact(error: LogError) -> Evidence:
     return Evidence("log", f"line {error.line}: {clean(error.text, 160)}", error.rank)
 
 
-def _error_words(context: Context, error: LogError) -> str:
+def _error_headline(context: Context, error: LogError, phase: str) -> str:
+    """ "TP1: out of GPU memory (KV cache)"; a missing weight file is named where the log names it."""
     who = f"{error.rank}: " if error.rank else ""
-    return f"{who}{catalogue.of_family(context.snapshot.log.family).error_words(error.kind)}"
+    words = catalogue.of_family(context.snapshot.log.family).error_words(error.kind)
+    file = _WEIGHT_FILE.search(error.text) if error.kind == "weights_missing" else None
+    if file is not None:
+        words = f"weight file {clean(file[0], 80)} is missing"
+    return f"{who}{words} ({'after it was ready' if context.was_ready else context.phases.words(phase)})"
 
 
 def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:

@@ -46,7 +46,7 @@ def quiet_fact(context: Context, rank: Rank) -> Evidence:
         return Evidence(
             "proc", f"{rank.label} (pid {rank.pid}): state {rank.process.state}, no counters", rank.name, rank.pid
         )
-    last = f"last sign of life {age(context.t - mark.t)} ago ({mark.text})" if mark else "no sign of life yet"
+    last = f"last activity {age(context.t - mark.t)} ago ({mark.text})" if mark else "no activity yet"
     return Evidence("proc", f"{rank.label} (pid {rank.pid}): {where(rank)}; {last}", rank.name, rank.pid)
 
 
@@ -75,7 +75,7 @@ def wait_fact(context: Context, rank: Rank) -> Evidence:
 
 
 def dump_step(rank: Rank) -> NextStep:
-    return NextStep(f"See where {rank.label} stands", f"py-spy dump --nonblocking --pid {rank.pid}")
+    return NextStep(f"See where {rank.label} is", f"py-spy dump --nonblocking --pid {rank.pid}")
 
 
 def since(context: Context, t: float) -> str:

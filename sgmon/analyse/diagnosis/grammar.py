@@ -43,7 +43,7 @@ _MANY = {
     "imports": "import",
     "polls": "poll",
     "sleeps": "sleep",
-    "moves": "move",
+    "makes": "make",
     "does": "do",
     "connects": "connect",
 }

@@ -20,7 +20,7 @@ BAR_S = 60.0
 
 
 def moving(context: Context) -> Verdict:
-    """What the ranks do now. Called only when there was a sign of life in time."""
+    """What the ranks do now. Called only when there was a sign of activity in time."""
     movers = [v for v in context.ranks if v.active(context.t)]
     slow = slowness(context, movers)
     headline = _headline(context, movers) if movers or not slow else context.phase_words
@@ -36,7 +36,7 @@ def moving(context: Context) -> Verdict:
 
 
 def cpu_alone(context: Context) -> float | None:
-    """Seconds that CPU time has been the only sign of life, when that is too long to believe; else None."""
+    """Seconds that CPU time has been the only sign of activity, when that is too long to believe; else None."""
     alone = context.t - context.non_cpu_activity_t
     mixed = any(v.active(context.t) and _may_spin(v) for v in context.ranks) and not all(
         v.active(context.t) for v in context.ranks

@@ -1,6 +1,6 @@
 """How long each phase may be quiet before it means anything.
 
-Two kinds of quiet: no sign of life at all (counters, compilers and log together), and a silent log.
+Two kinds of quiet: no sign of activity at all (counters, compilers and log together), and a silent log.
 The first is short in every healthy start that was measured; the second is long. When counters cannot
 be read the second is all there is, and it never suffices for ``stalled``.
 """
@@ -23,7 +23,7 @@ MIXED_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds without a sign of life after which a start is suspect, and stalled."""
+    """Seconds without a sign of activity after which a start is suspect, and stalled."""
 
     suspect_s: float
     stalled_s: float

@@ -63,7 +63,7 @@ def _alone(context: Context, movers: list[Rank]) -> Slowness | None:
     alone = context.t - context.non_cpu_activity_t
     if not movers or alone < silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=False):
         return None
-    text = f"for {duration(alone)} nothing but CPU time has moved, and the stacks show work"
+    text = f"for {duration(alone)} no activity but CPU time, and the stacks show work"
     return Slowness(SlowKind.CPU_ALONE, text)
 
 

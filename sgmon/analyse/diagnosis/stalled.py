@@ -105,7 +105,7 @@ def stale_lock(context: Context) -> Verdict | None:
 
 
 def still(context: Context) -> Verdict | None:
-    """No sign of life for too long: suspect, then stalled; with the culprit where it can be told."""
+    """No sign of activity for too long: suspect, then stalled; with the culprit where it can be told."""
     if context.quiet_s < silence_limits.SUSPECT_S:
         return None
     line = line_up(context)
@@ -137,7 +137,7 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
     first = (busy or list(context.ranks))[0]
     return Verdict(
         "suspect",
-        f"{context.phase_words}: nothing but CPU time moves; "
+        f"{context.phase_words}: no activity but CPU time; "
         f"{names(busy) if busy else 'nobody'} {verb(busy, 'computes, or spins', 'compute, or spin')}",
         phase=context.phase,
         since_t=context.non_cpu_activity_t,
@@ -145,7 +145,7 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
         rule="cpu-alone",
         evidence=(
             quiet_fact(context, first),
-            Evidence("cpu", f"CPU time is all that has moved for {since(context, context.t - alone_s)}"),
+            Evidence("cpu", f"CPU time is the only activity for {since(context, context.t - alone_s)}"),
             log_fact(context),
         ),
         next=(STEP_STACKS, dump_step(first)),
@@ -169,8 +169,8 @@ def _headline(context: Context, line: Line | None) -> str:
         only = context.ranks[0]
         works = only.stack is not None and only.stack.works
         what = f", in {only.stack.frame}" if works and only.stack is not None else f": it {doing(only, context.t)[1]}"
-        return f"{only.label} stands still {stage}{what}"
-    return f"nothing moves {stage}, on any of {plural(len(context.ranks), 'rank')}"
+        return f"{only.label} makes no progress {stage}{what}"
+    return f"no activity {stage}, on any of {plural(len(context.ranks), 'rank')}"
 
 
 def _absence(line: Line) -> str:
@@ -180,7 +180,7 @@ def _absence(line: Line) -> str:
     first = late[0]
     if first.wait.kind in _OWN_WAITS:
         return phrase(late, first.wait.text)
-    at = f" (it stands in {first.stack.frame})" if len(late) == 1 and first.stack and first.stack.works else ""
+    at = f" (stuck in {first.stack.frame})" if len(late) == 1 and first.stack and first.stack.works else ""
     return f"{phrase(late, 'is')} missing from the collective{at}"
 
 
@@ -211,8 +211,9 @@ def _evidence(context: Context, line: Line | None) -> tuple[Evidence, ...]:
 def _stack_fact(rank: Rank) -> Evidence | None:
     if rank.stack is None:
         return None
-    same = "" if rank.stack.moving else ", the same at every look"
-    return Evidence("stack", f"{rank.label} stands in {rank.stack.frame}{same}", rank.name, rank.pid)
+    samples = len(rank.dumps)
+    same = f", unchanged in {samples} samples" if samples > 1 and not rank.stack.moving else ""
+    return Evidence("stack", f"{rank.label} is in {rank.stack.frame}{same}", rank.name, rank.pid)
 
 
 def _confidence(context: Context, line: Line | None, stalled: bool) -> float:

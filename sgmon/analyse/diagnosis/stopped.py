@@ -31,9 +31,9 @@ def stopped(context: Context) -> Verdict | None:
     elif traced:
         headline = f"{names} is held by a debugger (pid {traced[0].tracer_pid}) {stage}"
     elif everyone:
-        headline = f"the whole server is stopped {stage} (Ctrl-Z or SIGSTOP)"
+        headline = f"the whole server is paused {stage} (Ctrl-Z or SIGSTOP)"
     else:
-        headline = f"{names} is stopped (SIGSTOP) {stage}"
+        headline = f"{names} is paused (SIGSTOP) {stage}"
     if waiting and not everyone:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
@@ -92,8 +92,6 @@ def _steps(halted: list[Process], frozen: bool, traced: list[Process]) -> tuple[
         return (NextStep("See who traces it", f"ps -o pid,user,args -p {traced[0].tracer_pid}"),)
     pids = " ".join(str(p.pid) for p in halted)
     return (
-        NextStep("Let it go on", f"kill -CONT {pids}"),
-        NextStep(
-            "See where it stands (works on a stopped process)", f"py-spy dump --nonblocking --pid {halted[0].pid}"
-        ),
+        NextStep("Resume it", f"kill -CONT {pids}"),
+        NextStep("See where it is (works on a paused process)", f"py-spy dump --nonblocking --pid {halted[0].pid}"),
     )

@@ -70,7 +70,7 @@ def late_words(snapshot: Snapshot) -> str:
 
 
 def quiet_s(snapshot: Snapshot) -> float | None:
-    """How long nine of ten starts were without any sign of life, at most; None: no number."""
+    """How long nine of ten starts were without any sign of activity, at most; None: no number."""
     return snapshot.baseline.longest_quiet_s if snapshot.baseline is not None else None
 
 

@@ -7,7 +7,7 @@ from sgmon.units import percent, rate
 
 #: phases whose work is reading
 _READING = frozenset({"launch", "spawn", "weights", "draft_weights"})
-_HELD = {RankState.PAUSED: "is stopped", RankState.FROZEN: "is stopped"}
+_HELD = {RankState.PAUSED: "is paused (SIGSTOP)", RankState.FROZEN: "is frozen by its cgroup"}
 
 
 def doing(rank: Rank, t: float) -> tuple[str, str]:
@@ -30,12 +30,12 @@ def doing(rank: Rank, t: float) -> tuple[str, str]:
     if speed and rank.phase in _READING:
         return "bytes", f"reads {rate(speed)}"
     if "bar" in fresh:
-        return "bar", f"moves ({fresh['bar'].text})"
+        return "bar", f"makes progress ({fresh['bar'].text})"
     if "cpu" in fresh and rank.cpu_counts:
         return "cpu", f"computes ({fresh['cpu'].text})"
     for signal in ("gpu_memory", "memory", "network", "power", "log", "title"):
         if signal in fresh:
-            return signal, f"moves ({fresh[signal].text})"
+            return signal, f"makes progress ({fresh[signal].text})"
     if speed:
         return "bytes", f"reads {rate(speed)}"
     return (rank.wait.signal, rank.wait.text) if rank.wait.text else ("proc", "does nothing")

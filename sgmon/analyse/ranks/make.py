@@ -48,6 +48,7 @@ class _Inputs:
     lines: Mapping[str, RankProgress]
     passed: Mapping[str, tuple[RankMilestone, ...]]
     stacked: Mapping[int, str]
+    before: Mapping[tuple[int, int], str]  # the phases of the ranks as they were
     progress: Mapping[str, Progress]
     table: PhaseTable
 
@@ -65,6 +66,7 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
         lines={p.rank: p for p in snapshot.log.ranks},
         passed=_passed(snapshot),
         stacked=phases_of_stacks(snapshot),
+        before={rank.process.key: rank.phase for rank in snapshot.ranks},
         progress=progress_of(snapshot.log, names, version_of(snapshot), table),
         table=table,
     )
@@ -137,7 +139,12 @@ def _state(process: Process, role: Role, wait: WaitKind) -> RankState:
 
 
 def _phase(process: Process, role: Role, inputs: _Inputs) -> str:
-    """Its own phase: of its last line where it is behind the furthest rank, else of its stack, else the server's."""
+    """Its own phase: of its last line where it is behind the furthest rank, else of its stack, else the server's.
+
+    A process that cannot run stays where it was, whatever the others do.
+    """
+    if process.halted and process.key in inputs.before:
+        return inputs.before[process.key]
     if role is Role.IMPORTING:
         return "spawn"
     place = inputs.progress.get(process.rank)
