@@ -80,11 +80,13 @@ def dump_all(targets: list[Target], samples: int, interval_s: float = 1.0) -> tu
     processes = tuple(Process(t.child.pid, 0, 0, Role.WORKER, rank=f"TP{n}") for n, t in enumerate(targets))
     probe = StackProbe(Watched(Settings(), Clock()), lambda: processes)
     probe.request([process.pid for process in processes], samples, interval_s=interval_s)
+    dumps: list[StackDump] = []
     while True:
         reading = probe.read()
+        dumps += reading.dumps if reading is not None else ()
         if reading is not None and reading.done:
             probe.close()
-            return reading.dumps
+            return tuple(dumps)
 
 
 def by_hand(targets: list[Target], *options: str) -> None:

@@ -85,7 +85,7 @@ class StillEngine:
 
     def request_stacks(
         self, pids: Sequence[int] | None = None, samples: int = 1, native: bool = False, why: str = ""
-    ) -> None:
+    ) -> int | None:
         """A recording cannot be asked."""
 
     def choose(self, pid: int) -> None:

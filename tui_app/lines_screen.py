@@ -22,7 +22,10 @@ from widgets.verdictbar import since_words
 
 
 class LinesScreen(Screen[None]):
-    """A subclass gives ``title_line`` and ``page_lines``; both are pure in the snapshot."""
+    """A subclass gives ``title_line`` and ``page_lines``; both are pure in the snapshot.
+
+    The rows are painted again when ``select`` gives something else than before, the title with every snapshot.
+    """
 
     STEM: ClassVar[str] = "page"  # of the file that ``s`` writes
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (("c", "copy"), ("s", "save"))
@@ -39,6 +42,7 @@ class LinesScreen(Screen[None]):
         self.title_row = Painted(id="page-title")
         self.lines = LinesView(id="page-lines")
         self.hints = KeyHints(id="hints")
+        self._painted: object = None  # width and selection of the rows that are shown
 
     @property
     def session(self) -> Session:
@@ -59,9 +63,16 @@ class LinesScreen(Screen[None]):
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot, also while the overview is frozen."""
         width = self.size.width
-        self.lines.show_page(self.page_lines(snapshot, max(20, width)))
+        selected = (width, self.select(snapshot))
+        if selected != self._painted:
+            self._painted = selected
+            self.lines.show_page(self.page_lines(snapshot, max(20, width)))
         self.title_row.show_lines([self.title_line(snapshot), self.verdict_line(snapshot, width)])
         self.hints.set_hints(self.HINTS, self.ALWAYS, ((self.lines.position + " ", "dim"),))
+
+    def select(self, snapshot: Snapshot) -> object:
+        """What the rows are made of, to be compared; without a selection each snapshot paints them."""
+        return object()
 
     def title_line(self, snapshot: Snapshot) -> Line:
         """What this page is about."""

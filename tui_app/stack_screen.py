@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from sgmon.analyse.stacks.merge import merge
-from sgmon.analyse.stacks.rules import rules_of
-from sgmon.model import Snapshot, StackDump
+from sgmon.model import Snapshot, StackDump, StackView
 from sgmon.text import clean
 from sgmon.units import age, plural
 from tui_app.lines_screen import LinesScreen
@@ -18,6 +16,17 @@ from widgets.line import Line
 from widgets.stack_lines import StackOptions, class_lines, dump_lines, newest_dumps
 
 _NATIVE_COST = "native frames stop each process for 0.1 to 2 s while it is read: press n again to do it"
+
+
+class Answer(NamedTuple):
+    """What the page shows of its request: the rows change with it alone. asked: False in a recording."""
+
+    dumps: tuple[StackDump, ...]
+    view: StackView
+    done: bool
+    asked: bool
+    warned: bool
+    options: StackOptions
 
 
 class StackScreen(LinesScreen):
@@ -40,13 +49,13 @@ class StackScreen(LinesScreen):
 
     def __init__(self, pids: tuple[int, ...] | None, label: str) -> None:
         super().__init__()
-        self.pids = pids
+        self.pids = None if pids is None else frozenset(pids)
         self.label = label
         self.options = StackOptions()
         self.native = False
         self.warned = False
         self.asked_t = 0.0
-        self._request_before: int | None = None
+        self.request: int | None = None  # None: the engine cannot be asked
 
     def on_mount(self) -> None:
         self._ask()
@@ -57,72 +66,69 @@ class StackScreen(LinesScreen):
 
     def _ask(self) -> None:
         latest = self.session.latest
-        request = latest.stacks_request
-        self._request_before = None if request is None else request.request
         self.asked_t = latest.t
         samples = 1 if self.is_one or self.native else 3
-        self.session.engine.request_stacks(self.pids, samples, self.native, "key d" if self.is_one else "key D")
+        pids = None if self.pids is None else tuple(self.pids)
+        why = "key d" if self.is_one else "key D"
+        self.request = self.session.engine.request_stacks(pids, samples, self.native, why)
         self.receive(latest)
 
     # what arrived
 
-    def _dumps(self, snapshot: Snapshot) -> tuple[tuple[StackDump, ...], bool]:
-        """Dumps of our request, and whether it is done."""
-        request = snapshot.stacks_request
-        if request is None or request.request == self._request_before:
-            return (), False
-        wanted = None if self.pids is None else set(self.pids)
-        taken = tuple(d for d in request.dumps if wanted is None or d.pid in wanted)
-        return taken, request.done
+    def select(self, snapshot: Snapshot) -> Answer:
+        """The dumps of our request; where none can be asked for (a recording), those of its newest one."""
+        newest = snapshot.stacks_request
+        number = self.request if self.request is not None or newest is None else newest.request
+        dumps = tuple(
+            dump
+            for dump in snapshot.stacks
+            if dump.request == number and (self.pids is None or dump.pid in self.pids)
+        )
+        done = newest is not None and number is not None and newest.request >= number
+        done = done and newest is not None and (newest.request != number or newest.done)
+        view = next((view for view in snapshot.stack_views if view.request == number), StackView(number or 0))
+        options = self.options._replace(family=snapshot.family)
+        return Answer(dumps, view, done, self.request is not None, self.warned and not self.native, options)
 
     def title_line(self, snapshot: Snapshot) -> Line:
-        dumps, done = self._dumps(snapshot)
+        answer = self.select(snapshot)
+        newest = newest_dumps(answer.dumps)
         line: Line = ((f" stack of {clean(self.label, 40)} ", "title-focus"), ("  ", ""))
-        if not done:
+        if not answer.asked:
+            taken = f", taken {age(snapshot.t - newest[0].t)} ago" if newest else ""
+            return (*line, ("as recorded", "info"), (taken, "dim"))
+        if not answer.done:
             took = "  (about 2 s each)" if self.native else ""
-            words = (
-                f"asking{' with native frames' if self.native else ''} since {age(snapshot.t - self.asked_t)}{took}"
-            )
-            line = (
-                *line,
-                (words, "info"),
-                (f", {plural(len(newest_dumps(dumps)), 'answer')} received" if dumps else "", "dim"),
-            )
-        else:
-            failed = sum(1 for dump in newest_dumps(dumps) if dump.error)
-            line = (*line, (plural(len(newest_dumps(dumps)), "process").replace("processs", "processes"), ""))
-            line = (*line, (f", {failed} gave no stack", "bad")) if failed else line
-            line = (*line, (", the server was not paused" if not self.native else ", native", "dim"))
-        return line
+            native = " with native frames" if self.native else ""
+            words = f"asking{native} since {age(snapshot.t - self.asked_t)}{took}"
+            return (*line, (words, "info"), (f", {plural(len(newest), 'answer')} so far" if newest else "", "dim"))
+        failed = sum(1 for dump in newest if dump.error)
+        line = (*line, (f"{len(newest)} process{'' if len(newest) == 1 else 'es'}", ""))
+        line = (*line, (f", {failed} gave no stack", "bad")) if failed else line
+        taken = f", taken {age(snapshot.t - newest[0].t)} ago" if newest else ""
+        return (*line, (f"{taken}, {'native' if self.native else 'the server was not paused'}", "dim"))
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
-        self.options = self.options._replace(width=width)
+        answer = self.select(snapshot)
+        options = answer.options._replace(width=width)
         rows: list[Line] = []
-        if self.warned and not self.native:
+        if answer.warned:
             rows += [((f" {_NATIVE_COST}", "warn"),), ()]
-        dumps, done = self._dumps(snapshot)
-        if not dumps:
-            words = (
-                " waiting for py-spy ..." if not done else " nothing came back: no process with this pid any more?"
-            )
-            return [*rows, ((words, "dim"),)]
-        newest = newest_dumps(dumps)
-        rows += since_before(snapshot, dumps)
+        if not answer.dumps:
+            return [*rows, ((_nothing(answer), "dim"),)]
+        newest = newest_dumps(answer.dumps)
+        rows += since_before(answer.view, self.pids, options.family)
         if self.is_one:
-            for dump in newest:
-                rows += dump_lines(dump, snapshot.t, self.options)
-            return rows
-        good = [dump for dump in dumps if not dump.error]
-        if good:
-            rows += class_lines(merge(good, rules_of(snapshot.server)), width)
+            return [*rows, *(row for dump in newest for row in dump_lines(dump, options))]
+        rows += class_lines(answer.view.classes, options)
         failed = [dump for dump in newest if dump.error]
-        for dump in failed[:1] if len({d.error for d in failed}) == 1 else failed:
-            rows += dump_lines(dump, snapshot.t, self.options)
-        if len(failed) > 1 and len({d.error for d in failed}) == 1:
+        same = len({dump.error for dump in failed}) == 1
+        for dump in failed[:1] if same else failed:
+            rows += dump_lines(dump, options)
+        if len(failed) > 1 and same:
             rows.insert(len(rows) - 1, ((f"   the same for {len(failed)} processes", "dim"),))
-        if self.options.threads:
-            for dump in (d for d in newest if not d.error):
-                rows += dump_lines(dump, snapshot.t, self.options)
+        if options.threads:
+            rows += [row for dump in newest if not dump.error for row in dump_lines(dump, options)]
         return rows
 
     # keys
@@ -144,3 +150,9 @@ class StackScreen(LinesScreen):
     def action_threads(self) -> None:
         self.options = self.options._replace(threads=not self.options.threads)
         self.receive(self.session.latest)
+
+
+def _nothing(answer: Answer) -> str:
+    if not answer.asked:
+        return " this recording holds no stacks up to here"
+    return " nothing came back: no process with this pid any more?" if answer.done else " waiting for py-spy ..."

@@ -1,4 +1,4 @@
-"""Stack dumps as rows: SGLang's own frames lit, library frames dim, innermost on top."""
+"""Stack dumps as rows: the server's own frames lit, library frames dim, innermost on top."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sgmon.model import Frame, StackClass, StackDump, Thread
-from sgmon.servers.registry import role_label
+from sgmon.servers.registry import get, role_label
 from sgmon.text import clean
-from sgmon.units import age, duration, plural, rank_list
+from sgmon.units import duration, plural, rank_list
 from widgets.line import Line, cell, cell_len, wrap
 from widgets.phases import natural_key
 
@@ -22,18 +22,9 @@ class StackOptions(NamedTuple):
     width: int = 120
     family: str = ""  # of the server: what its roles are called
 
-
-def is_ours(frame: Frame) -> bool:
-    """Whether a frame is SGLang's own code."""
-    return frame.file.startswith("sglang/") or frame.file.startswith("sgl_kernel/")
-
-
-def main_thread(dump: StackDump) -> Thread | None:
-    """The main thread: py-spy's "MainThread", else the one whose id is the pid, else the first."""
-    for thread in dump.threads:
-        if thread.name == "MainThread" or thread.tid == dump.pid:
-            return thread
-    return dump.threads[0] if dump.threads else None
+    def is_own(self, frame: Frame) -> bool:
+        """Whether a frame is the server's own code."""
+        return frame.file.startswith(get(self.family).stacks.packages)
 
 
 def newest_dumps(dumps: Sequence[StackDump]) -> list[StackDump]:
@@ -45,31 +36,31 @@ def newest_dumps(dumps: Sequence[StackDump]) -> list[StackDump]:
     return sorted(newest.values(), key=lambda d: (natural_key(d.rank or "~"), d.pid))
 
 
-def class_lines(classes: Sequence[StackClass], width: int) -> list[Line]:
+def class_lines(classes: Sequence[StackClass], options: StackOptions) -> list[Line]:
     """Merged view: first which ranks are where, the outliers on top; then their frames, common outer ones once."""
     ordered = sorted(classes, key=lambda c: (not c.outlier, len(c.ranks)))
     several = len(ordered) > 1
     rows: list[Line] = []
     if several:
-        rows += [line for item in ordered for line in summary_lines(item, width)]
+        rows += [line for item in ordered for line in summary_lines(item, options)]
         rows.append(())
     outer = common_outer([item.frames for item in ordered]) if several else 0
     for item in ordered:
         rows.append(_class_head(item, several))
         if not several:
-            rows += _note_lines(item, width)
-        rows += frame_lines(item.frames[: len(item.frames) - outer], width)
+            rows += _note_lines(item, options.width)
+        rows += frame_lines(item.frames[: len(item.frames) - outer], options)
         if outer:
             rows.append((("  ", ""), ("│", "rule"), (f" + {outer} outer frames, the same for all", "dim")))
         rows.append(())
     return rows
 
 
-def summary_lines(item: StackClass, width: int) -> list[Line]:
+def summary_lines(item: StackClass, options: StackOptions) -> list[Line]:
     """ "! TP3  1 rank  in safetensors_weights_iterator"."""
     mark = ("!" if item.outlier else " ", "odd")
-    place = innermost_own(item.frames)
-    words = clean(place.function, 60) if place is not None else "no SGLang frame"
+    place = next((frame for frame in item.frames if options.is_own(frame)), None)
+    words = clean(place.function, 60) if place is not None else "no frame of the server"
     line: Line = (
         mark,
         cell(clean(rank_list(item.ranks), 40), 16, "odd" if item.outlier else "strong"),
@@ -79,7 +70,7 @@ def summary_lines(item: StackClass, width: int) -> list[Line]:
         ("  moves between samples" if item.moving else "", "ok"),
     )
     note = clean(item.note, 300)
-    return wrap((*line, (f"  {note}" if note else "", "dim")), width, indent=26)
+    return wrap((*line, (f"  {note}" if note else "", "dim")), options.width, indent=26)
 
 
 def common_outer(stacks: Sequence[Sequence[Frame]]) -> int:
@@ -104,25 +95,20 @@ def _note_lines(item: StackClass, width: int) -> list[Line]:
     return wrap(((f"   {clean(item.note, 300)}", "info"),), width, indent=3) if item.note else []
 
 
-def innermost_own(stack: Sequence[Frame]) -> Frame | None:
-    """The innermost frame of SGLang's own code: in SGLang's words."""
-    return next((frame for frame in stack if is_ours(frame)), None)
-
-
-def frame_lines(stack: Sequence[Frame], width: int) -> list[Line]:
+def frame_lines(stack: Sequence[Frame], options: StackOptions) -> list[Line]:
     """One row per frame, innermost on top. A long path loses its beginning: the line number stays."""
     if not stack:
         return [(("   no Python frame", "dim"),)]
     longest = max(cell_len(clean(frame.function)) for frame in stack) + 2
-    function_width = min(_FUNCTION_WIDTH, max(16, width // 2), longest)
-    room = max(12, width - function_width - 4)
+    function_width = min(_FUNCTION_WIDTH, max(16, options.width // 2), longest)
+    room = max(12, options.width - function_width - 4)
     rows: list[Line] = []
     for index, frame in enumerate(stack):
-        ours = is_ours(frame)
-        mark = ("→", "key") if index == 0 else ("│", "accent" if ours else "rule")
+        own = options.is_own(frame)
+        mark = ("→", "key") if index == 0 else ("│", "accent" if own else "rule")
         where = clean(frame.file, 200) + (f":{frame.line}" if frame.line is not None else "")
         where = where if len(where) <= room else "…" + where[-(room - 1) :]
-        style = "strong" if ours else ("dim" if index else "")
+        style = "strong" if own else ("dim" if index else "")
         native = " [native]" if frame.native else ""
         rows.append(
             (
@@ -130,16 +116,16 @@ def frame_lines(stack: Sequence[Frame], width: int) -> list[Line]:
                 mark,
                 (" ", ""),
                 cell(clean(frame.function, 160) + native, function_width, style),
-                (where, "info" if ours else "dim"),
+                (where, "info" if own else "dim"),
             )
         )
     return rows
 
 
-def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]:
+def dump_lines(item: StackDump, options: StackOptions) -> list[Line]:
     """One process: main thread first, others folded to their names."""
     who = clean(item.rank or role_label(options.family, item.role), 24)
-    facts = [f"pid {item.pid}", f"taken {age(now - item.t)} ago"]
+    facts = [f"pid {item.pid}"]
     facts += [f"in {_short(item.took_s)}"] if item.took_s is not None else []
     facts += ["native"] if item.native else []
     rows: list[Line] = [((f" {who} ", "strong"), (" · ".join(facts), "dim"))]
@@ -150,13 +136,12 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
             if missing.remedy:
                 rows.append((("   fix: ", "key"), (clean(missing.remedy, 200), "accent")))
         return [*rows, command_line(item), ()]
-    main = main_thread(item)
-    if main is not None:
-        rows += thread_lines(main, "main thread", options.width)
-    others = [thread for thread in item.threads if thread is not main]
+    main, others = item.threads[:1], item.threads[1:]
+    for thread in main:
+        rows += thread_lines(thread, "main thread", options)
     if others and options.threads:
         for thread in others:
-            rows += thread_lines(thread, f"thread {clean(thread.name, 60) or thread.tid}", options.width)
+            rows += thread_lines(thread, f"thread {clean(thread.name, 60) or thread.tid}", options)
     elif others:
         names = ", ".join(clean(thread.name, 30) or str(thread.tid) for thread in others[:6])
         more = " ..." if len(others) > 6 else ""
@@ -164,10 +149,10 @@ def dump_lines(item: StackDump, now: float, options: StackOptions) -> list[Line]
     return [*rows, command_line(item), ()]
 
 
-def thread_lines(thread: Thread, name: str, width: int) -> list[Line]:
+def thread_lines(thread: Thread, name: str, options: StackOptions) -> list[Line]:
     """A thread with its frames."""
     gil = "  holds the GIL" if thread.owns_gil else ""
-    return [((f"   {name}", "info"), (gil, "warn")), *frame_lines(thread.frames, width)]
+    return [((f"   {name}", "info"), (gil, "warn")), *frame_lines(thread.frames, options)]
 
 
 def command_line(item: StackDump) -> Line:

@@ -12,6 +12,7 @@ from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.ranks.make import with_ranks
 from sgmon.analyse.stacks.causes import Cause, book_of, match, with_entries
 from sgmon.analyse.stacks.conditions import Facts
+from sgmon.analyse.stacks.requests import with_reading
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import (
     Baseline,
@@ -28,7 +29,6 @@ from sgmon.model import (
     Server,
     ServerReading,
     Snapshot,
-    StackDump,
     StacksReading,
     StartReading,
     VerdictChange,
@@ -38,7 +38,6 @@ from sgmon.model import (
 SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
 SERIES_STEP_S = 0.9
 OLD_POINTS = 180
-KEPT_STACKS = 96
 KEPT_VERDICTS = 64
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
 _JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras"})
@@ -73,7 +72,7 @@ class Store:
         elif isinstance(reading, RasReading):
             new = replace(new, ras=reading)
         elif isinstance(reading, StacksReading):
-            new = replace(new, stacks=_keep_stacks(new.stacks, reading), stacks_request=reading)
+            new = with_reading(new, reading)
         elif isinstance(reading, StartReading):
             new = replace(new, start=reading)
         elif isinstance(reading, WatchDirReading):
@@ -236,11 +235,6 @@ def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:
         reading.port,
     )
     return replace(new, port=reading, port_changed_t=t if changed else new.port_changed_t)
-
-
-def _keep_stacks(old: tuple[StackDump, ...], reading: StacksReading) -> tuple[StackDump, ...]:
-    fresh = tuple(dump for dump in reading.dumps if dump not in old)
-    return (*old, *fresh)[-KEPT_STACKS:]
 
 
 def _probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:

@@ -33,7 +33,7 @@ class Source(Protocol):
 
     def stop(self) -> None: ...
 
-    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None: ...
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None: ...
 
     def request_ras(self) -> None: ...
 
@@ -95,12 +95,15 @@ class LiveSource:
         except queue.Full:
             pass
 
-    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
+        """The number of the request, which its dumps carry; None: there is no probe of stacks."""
         for thread in self._threads:
             request = getattr(thread.probe, "request", None)
             if thread.probe.kind == "stacks" and request is not None:
-                request(pids, samples=samples, native=native, why=why)
+                number: int = request(pids, samples=samples, native=native, why=why)
                 thread.wake()
+                return number
+        return None
 
     def request_ras(self) -> None:
         """Ask NCCL's RAS port twice, an interval apart."""

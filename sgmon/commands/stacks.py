@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
     else:
-        print("\n".join(summary_lines(found, "SGLang", full=args.full)))
+        print("\n".join(summary_lines(found, full=args.full)))
     return READY if any(dump.threads for dump in found.dumps) else FAILED
 
 
@@ -104,7 +104,7 @@ def look(watched: Watched, ranks: Sequence[str], samples: int, native: bool) -> 
     facts = Facts(dumps=dumps, processes=now, log=log, lines=lines, ras=ras, family=server.family)
     rules = rules_of(server)
     hits = match(facts, with_entries(book_of(rules), causes))
-    return summarize(server.pid, server.version or log.version, dumps, rules, hits, ras)
+    return summarize(server.pid, server.family, server.version or log.version, dumps, hits, ras)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +148,17 @@ def _dump(
     requests = [probe.request(targets.ranks, samples, native, "sgmon stacks")]
     if targets.others:
         requests.append(probe.request(targets.others, 1, False, "sgmon stacks"))
-    done: dict[int, tuple[StackDump, ...]] = {}
+    order = {pid: place for place, pid in enumerate((*targets.ranks, *targets.others))}
+    dumps: list[StackDump] = []
     try:
-        while requests[-1] not in done:
+        while True:
             reading = probe.read()
-            if reading is not None and reading.done:
-                done[reading.request] = reading.dumps
+            dumps += reading.dumps if reading is not None else ()
+            if reading is not None and reading.done and reading.request == requests[-1]:
+                break
     finally:
         probe.close()
-    return tuple(dump for number in requests for dump in done[number])
+    return tuple(sorted(dumps, key=lambda dump: (dump.request, dump.sample, order[dump.pid])))
 
 
 def _log(watched: Watched) -> tuple[LogState, tuple[str, ...]]:

@@ -41,7 +41,17 @@ from sgmon.model.snapshot import (
     Series,
     Snapshot,
 )
-from sgmon.model.stacks import CauseHit, CauseSource, Frame, StackClass, StackDump, StacksReading, Thread
+from sgmon.model.stacks import (
+    CauseHit,
+    CauseSource,
+    Frame,
+    StackChange,
+    StackClass,
+    StackDump,
+    StacksReading,
+    StackView,
+    Thread,
+)
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import (
     STATES,
@@ -107,8 +117,10 @@ __all__ = [
     "ServerReading",
     "Shards",
     "Snapshot",
+    "StackChange",
     "StackClass",
     "StackDump",
+    "StackView",
     "StacksReading",
     "StartReading",
     "TcpPeer",

@@ -14,7 +14,7 @@ from sgmon.model.procs import ProcsReading
 from sgmon.model.rank import Rank
 from sgmon.model.ras import RasReading
 from sgmon.model.server import Candidate, Server, ServerReading
-from sgmon.model.stacks import CauseHit, StackDump, StacksReading
+from sgmon.model.stacks import CauseHit, StackDump, StacksReading, StackView
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import Verdict, VerdictChange
 from sgmon.model.watchdir import WatchDirReading
@@ -113,8 +113,9 @@ class Snapshot:
     log: LogState = LogState()
     port: PortReading | None = None
     port_changed_t: float | None = None
-    stacks: tuple[StackDump, ...] = ()
-    stacks_request: StacksReading | None = None
+    stacks: tuple[StackDump, ...] = ()  # of all requests, oldest first
+    stacks_request: StacksReading | None = None  # the newest reading without its dumps
+    stack_views: tuple[StackView, ...] = ()  # of the newest requests
     ras: RasReading | None = None
     causes: tuple[CauseHit, ...] = ()
     clocks: tuple[ActivityClock, ...] = ()

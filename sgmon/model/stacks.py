@@ -31,7 +31,10 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class StackDump:
-    """One py-spy dump of one process, or why there is none. command: what was run, to copy."""
+    """One py-spy dump of one process, or why there is none. command: what was run, to copy.
+
+    sample: 0 for the first of its request. request: the number of ``StacksReading.request``.
+    """
 
     pid: int
     rank: str
@@ -44,11 +47,15 @@ class StackDump:
     missing: tuple[Missing, ...] = ()
     native: bool = False
     sample: int = 0
+    request: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class StacksReading:
-    """The dumps of one request. why: "key d", "key D", "auto: suspect"."""
+    """The new dumps of one request: each is in one reading. why: "key d", "key D", "auto: suspect".
+
+    done: all of its dumps are there. Requests are answered one after the other, in the order of their numbers.
+    """
 
     request: int
     why: str
@@ -68,6 +75,27 @@ class StackClass:
     moving: bool = False
     outlier: bool = False
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StackChange:
+    """What the main thread of a process did since its dump before. was, now: its innermost functions, if it moved."""
+
+    pid: int
+    rank: str
+    role: Role
+    words: str
+    was: str = ""
+    now: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StackView:
+    """What the dumps of one request show together."""
+
+    request: int
+    classes: tuple[StackClass, ...] = ()
+    changes: tuple[StackChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

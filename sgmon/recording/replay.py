@@ -118,8 +118,8 @@ class ReplaySource:
 
         threading.Thread(target=look, name="replay-length", daemon=True).start()
 
-    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
-        """A recording cannot be asked."""
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
+        """None: a recording cannot be asked."""
 
     def request_ras(self) -> None:
         """A recording cannot be asked."""

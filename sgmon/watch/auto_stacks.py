@@ -13,11 +13,11 @@ APART_S = 60.0
 RENEW_S = 240.0
 #: a log that has said nothing for this long is lost
 LOST_S = 20.0
-#: nothing is left to be found out
+#: final states
 _OVER = frozenset({"ready", "unhealthy", "crashed", "waiting"})
 
 
-class Evidence:
+class AutoStacks:
     """Remembers when stacks were last asked for, and for which server."""
 
     def __init__(self) -> None:

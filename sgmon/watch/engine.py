@@ -13,7 +13,7 @@ from sgmon.collect.source import Source
 from sgmon.model import Event, LogReading, ProbeReading, Snapshot
 from sgmon.recording.codec import Encoder
 from sgmon.recording.replay import REWIND, SHOW, ReplaySource
-from sgmon.watch.auto_stacks import ALARMING, Evidence
+from sgmon.watch.auto_stacks import ALARMING, AutoStacks
 
 if TYPE_CHECKING:
     from sgmon.recording.writer import Recorder
@@ -55,7 +55,7 @@ class Engine:
         self._trouble = ProbeReading("recording")
         self._keeper = keeper
         self._user_causes = user_causes
-        self._evidence = Evidence() if auto_evidence and not source.replay else None
+        self._auto_stacks = AutoStacks() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
         self._publish_s = publish_s
         self._published_t = -publish_s
@@ -73,11 +73,15 @@ class Engine:
         samples: int = 1,
         native: bool = False,
         why: str = "",
-    ) -> None:
-        """Ask for stacks of these pids (None: every rank). Returns at once; dumps arrive in snapshots."""
-        self.source.request_stacks(pids, samples, native, why)
+    ) -> int | None:
+        """Ask for stacks of these pids (None: every rank). Returns at once; dumps arrive in snapshots.
+
+        The number of the request, which its dumps carry; None: this source cannot be asked.
+        """
+        number = self.source.request_stacks(pids, samples, native, why)
         if pids is None:
             self.source.request_ras()
+        return number
 
     def choose(self, pid: int) -> None:
         """Watch another server from now on."""
@@ -145,7 +149,7 @@ class Engine:
         if event.kind == "tick" and self._recorder is not None and self._recorder.trouble() != self._trouble:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
-        self._take_evidence()
+        self._ask_auto_stacks()
         self._publish(force=event.kind in ("stacks", "server"))
 
     def _fold(self, event: Event) -> None:
@@ -180,9 +184,9 @@ class Engine:
         if self._recorder is not None:
             self._recorder.close()
 
-    def _take_evidence(self) -> None:
+    def _ask_auto_stacks(self) -> None:
         """Three stack samples of every rank when they are due; at a suspicion NCCL's view with them."""
-        why = self._evidence.due(self.snapshot) if self._evidence is not None else ""
+        why = self._auto_stacks.due(self.snapshot) if self._auto_stacks is not None else ""
         if self.snapshot.verdict.state in ALARMING and why:
             self.request_stacks(None, samples=3, why=why)
         elif why:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sgmon.model import Snapshot, Verdict
-from sgmon.watch.auto_stacks import APART_S, Evidence
+from sgmon.watch.auto_stacks import APART_S, AutoStacks
 from tests.diagnosis.world import World
 
 PROFILE = (
@@ -61,7 +61,7 @@ def at(world: World, t: float, state: str = "progressing", since_t: float = 0.0)
 
 
 def test_stacks_are_taken_where_the_log_is_lost() -> None:
-    world, evidence = lost(), Evidence()
+    world, evidence = lost(), AutoStacks()
     assert evidence.due(at(world, 10)) == ""
     assert evidence.due(at(world, 21)) == "auto: no log"
     assert evidence.due(at(world, 40)) == ""
@@ -70,7 +70,7 @@ def test_stacks_are_taken_where_the_log_is_lost() -> None:
 
 
 def test_once_a_suspicion_and_a_minute_apart() -> None:
-    world, evidence = lost().to("weights"), Evidence()
+    world, evidence = lost().to("weights"), AutoStacks()
     assert evidence.due(at(world, 100)) == ""
     assert evidence.due(at(world, 120, "suspect", 104)) == "auto: suspect"
     assert evidence.due(at(world, 135, "stalled", 104)) == ""

@@ -19,7 +19,7 @@ from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError
 from sgmon.model import CauseHit, Process, Role
 from tests.ras.fake import data
-from tests.stacks.stack_files import BOOK, RULES, recorded
+from tests.stacks.stack_files import BOOK, recorded
 
 
 def arguments(*words: str) -> argparse.Namespace:
@@ -72,8 +72,8 @@ def test_text_of_a_hang() -> None:
     dumps.append(recorded("launcher_waits.json", "", role=Role.LAUNCHER, pid=7))
     ras = parse(data("stopped.json"), "localhost:28028")
     facts = Facts(dumps=tuple(dumps), processes=(Process(1001, 7, 1, Role.WORKER, rank="TP1", state="T"),), ras=ras)
-    found = summarize(7, "0.5.17", dumps, RULES, match(facts, BOOK), ras)
-    text = "\n".join(summary_lines(found, "SGLang"))
+    found = summarize(7, "sglang", "0.5.17", dumps, match(facts, BOOK), ras)
+    text = "\n".join(summary_lines(found))
     for words in (
         "SGLang 0.5.17, pid 7; phase by its stacks: weights",
         "[TP0,2-3] | missing TP1",
@@ -85,7 +85,7 @@ def test_text_of_a_hang() -> None:
     ):
         assert words in text, words
     assert text.index("95 % ·") < text.index("80 % ·")
-    assert "tree (outermost first)" in "\n".join(summary_lines(found, "SGLang", full=True))
+    assert "tree (outermost first)" in "\n".join(summary_lines(found, full=True))
     again = json.loads(msgspec.json.encode(found))
     assert again["sgmon_stacks"] == 1
     assert [entry["ranks"] for entry in again["classes"]] == [["TP1"], ["TP0", "TP2", "TP3"]]
@@ -96,7 +96,7 @@ def test_text_without_any_stack() -> None:
 
     missing = Missing("stack", SCOPE_1.why, SCOPE_1.remedy())
     dump = StackDump(5, "TP0", Role.WORKER, 0.0, error=SCOPE_1.why, missing=(missing,))
-    text = "\n".join(summary_lines(summarize(5, "", [dump], RULES), "SGLang"))
+    text = "\n".join(summary_lines(summarize(5, "sglang", "", [dump])))
     assert "no stack of TP0" in text
     assert "  docker: --cap-add SYS_PTRACE (the sysctl is the host's)" in text
     assert "still seen: wchan" in text
@@ -104,7 +104,7 @@ def test_text_without_any_stack() -> None:
 
 def test_slow_is_not_called_a_cause() -> None:
     hit = CauseHit("jit-build", "kernels are being compiled", 0.9, slow=True)
-    text = "\n".join(summary_lines(summarize(5, "", [recorded("jit_tp0_ninja.json")], RULES, [hit]), "SGLang"))
+    text = "\n".join(summary_lines(summarize(5, "sglang", "", [recorded("jit_tp0_ninja.json")], [hit])))
     assert "why it takes long" in text
     assert "(slow, no hang)" in text
 

@@ -35,11 +35,13 @@ def dump(found: Ranks, samples: int = 2) -> tuple[StackDump, ...]:
 def dump_pids(pids: list[int], samples: int = 1, processes: tuple[Process, ...] = ()) -> tuple[StackDump, ...]:
     probe = StackProbe(Watched(Settings(), Clock()), lambda: processes)
     probe.request(pids, samples, interval_s=0.05)
+    dumps: list[StackDump] = []
     while True:
         reading = probe.read()
+        dumps += reading.dumps if reading is not None else ()
         if reading is not None and reading.done:
             probe.close()
-            return reading.dumps
+            return tuple(dumps)
 
 
 def test_one_of_eight_elsewhere_and_unchanged() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.stacks.requests import with_reading
 from sgmon.model import (
     ActivityClock,
     Bar,
@@ -57,6 +58,7 @@ class FakeEngine:
 
     snapshot: Snapshot = field(default_factory=Snapshot)
     log_text: LogIndex = field(default_factory=lambda: LogIndex())
+    first_request: int = 1  # the number that the next request gets
     requests: list[tuple[tuple[int, ...] | None, int, bool, str]] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)
     started: bool = False
@@ -75,8 +77,9 @@ class FakeEngine:
 
     def request_stacks(
         self, pids: Sequence[int] | None = None, samples: int = 1, native: bool = False, why: str = ""
-    ) -> None:
+    ) -> int | None:
         self.requests.append((None if pids is None else tuple(pids), samples, native, why))
+        return None if self.snapshot.replay else self.first_request + len(self.requests) - 1
 
     def choose(self, pid: int) -> None:
         self.chosen.append(pid)
@@ -679,7 +682,7 @@ READING = frames(
 )
 
 
-def dump(rank: int, stack: tuple[Frame, ...], t: float, request: int = 0) -> StackDump:
+def dump(rank: int, stack: tuple[Frame, ...], t: float) -> StackDump:
     threads = (
         Thread(4800 + rank, "MainThread", True, False, stack),
         Thread(
@@ -718,4 +721,4 @@ def with_stacks(request: int = 1, why: str = "key D", t: float = 995.0, refused:
             )
             for d in dumps
         )
-    return replace(stuck(t), stacks=dumps, stacks_request=StacksReading(request, why, dumps))
+    return with_reading(stuck(t), StacksReading(request, why, dumps))

@@ -90,11 +90,45 @@ async def test_dump_all_merges_and_shows_the_odd_rank_first() -> None:
 
 async def test_an_old_dump_is_not_shown_as_the_answer() -> None:
     async with running(fakes.with_stacks(request=4), (100, 40)) as (app, engine, pilot):
+        engine.first_request = 5
         await pilot.press("D")
         await give(engine, pilot, fakes.with_stacks(request=4, t=996.0))
         assert "waiting for py-spy" in text_of(app)
         await give(engine, pilot, fakes.with_stacks(request=5, t=997.0))
         assert "OUTLIER" in text_of(app)
+
+
+async def test_an_automatic_request_queued_before_the_key_is_not_shown_as_the_answer() -> None:
+    async with running(fakes.with_stacks(request=4), (100, 40)) as (app, engine, pilot):
+        engine.first_request = 6
+        await pilot.press("D")
+        await give(engine, pilot, fakes.with_stacks(request=5, why="auto: suspect", t=996.0))
+        assert "waiting for py-spy" in text_of(app)
+        assert "asking since" in text_of(app)
+        await give(engine, pilot, fakes.with_stacks(request=6, t=997.0))
+        assert "OUTLIER" in text_of(app)
+        assert "asking since" not in text_of(app)
+
+
+async def test_a_recording_shows_the_stacks_that_it_holds() -> None:
+    async with running(replace(fakes.with_stacks(request=4), replay="start.jsonl.gz"), (100, 40)) as (app, _, pilot):
+        await pilot.press("D")
+        assert "OUTLIER" in text_of(app)
+        assert "as recorded, taken 1s ago" in text_of(app)
+
+
+async def test_the_rows_of_stacks_are_painted_once_for_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(fakes.stuck(), (100, 40)) as (app, engine, pilot):
+        await pilot.press("D")
+        answered = fakes.with_stacks()
+        await give(engine, pilot, answered)
+        painted: list[int] = []
+        monkeypatch.setattr(app.screen.lines, "show_page", lambda rows: painted.append(len(rows)))
+        await give(engine, pilot, replace(answered, t=answered.t + 5))
+        assert painted == []
+        assert "taken 6" in text_of(app)
+        await pilot.press("t")
+        assert len(painted) == 1
 
 
 async def test_a_refused_dump_says_why_and_what_helps() -> None:
@@ -289,7 +323,9 @@ async def test_hostile_text_is_only_text(keys: str) -> None:
             replace(d, error=fakes.HOSTILE, command=fakes.HOSTILE) if d.rank == "TP1" else d for d in stacks.stacks
         )
         await give(
-            engine, pilot, replace(snapshot, stacks=bad, stacks_request=replace(stacks.stacks_request, dumps=bad))
+            engine,
+            pilot,
+            replace(snapshot, stacks=bad, stacks_request=stacks.stacks_request, stack_views=stacks.stack_views),
         )  # type: ignore[type-var]
         text = text_of(app)
         assert "\x1b" not in text

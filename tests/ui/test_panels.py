@@ -29,7 +29,7 @@ from widgets.hints import hint_line
 from widgets.line import Line, ascii_line, cell, crop, join_ends, plain, width_of, wrap
 from widgets.meters import bar, by_slot, strip
 from widgets.phases import DONE, NEXT, NOW, rank_rows
-from widgets.stack_lines import common_outer, dump_lines, is_ours
+from widgets.stack_lines import StackOptions, common_outer, dump_lines
 from widgets.worker_rows import fold_rows, log_sentence, worker_rows
 
 
@@ -305,7 +305,13 @@ def test_waiting_says_what_is_looked_for_and_how_to_start() -> None:
 
 
 def test_sglang_frames_are_told_from_library_frames() -> None:
-    assert [is_ours(frame) for frame in fakes.BARRIER[:5]] == [False, False, False, True, True]
+    assert [StackOptions(family="sglang").is_own(frame) for frame in fakes.BARRIER[:5]] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_outer_frames_that_all_share_are_counted() -> None:
@@ -313,11 +319,9 @@ def test_outer_frames_that_all_share_are_counted() -> None:
 
 
 def test_other_threads_fold_to_their_names() -> None:
-    from widgets.stack_lines import StackOptions
-
     one = fakes.dump(3, fakes.READING, 10.0)
-    assert "+ 2 other threads" in text(dump_lines(one, 12.0, StackOptions()))
-    assert "subproc_pool.py:57" in text(dump_lines(one, 12.0, StackOptions(threads=True)))
+    assert "+ 2 other threads" in text(dump_lines(one, StackOptions()))
+    assert "subproc_pool.py:57" in text(dump_lines(one, StackOptions(threads=True)))
 
 
 def test_farewell_is_two_lines() -> None:

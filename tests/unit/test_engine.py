@@ -32,9 +32,10 @@ class Live:
 
     def stop(self) -> None: ...
 
-    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> None:
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
         assert not native, "a native dump pauses its target"
         self.asked.append((self.t, samples, why))
+        return len(self.asked)
 
     def request_ras(self) -> None:
         self.ras += 1

@@ -1,56 +1,40 @@
-"""Two dumps of one process compared: what stayed, what came, what went."""
+"""Two dumps of one process compared: what its main thread did in between."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.phase import phase_of
 from sgmon.analyse.stacks.waits import waits_in
-from sgmon.model import Frame, StackDump, Thread
+from sgmon.model import Frame, StackChange, StackDump
 from sgmon.servers.family import StackRules
 from sgmon.units import duration
 
-_compared: Memo[Comparison] = Memo(256)
+_compared: Memo[StackChange] = Memo(256)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Main threads of two dumps. common: outer frames both have, outermost first; before/after: what is inside.
-
-    same: every frame is the same, its line too. threads: names of other threads that differ.
-    """
-
-    same: bool
-    apart_s: float
-    common: tuple[Frame, ...]
-    before: tuple[Frame, ...]
-    after: tuple[Frame, ...]
-    threads: tuple[str, ...] = ()
-    words: str = ""
-
-
-def compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
-    """What changed between two dumps of a process (or between two processes' dumps)."""
+def compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> StackChange:
+    """What changed between two dumps of a process."""
     return _compared.get((before, after), (rules, version), lambda: _compare(before, after, version, rules))
 
 
-def _compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> Comparison:
+def _compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> StackChange:
     old, new = _outer(before), _outer(after)
     count = 0
     for one, other in zip(old, new, strict=False):
         if (one.function, one.file) != (other.function, other.file):
             break
         count += 1
-    return Comparison(
-        same=old == new and bool(old),
-        apart_s=after.t - before.t,
-        common=new[:count],
-        before=old[count:],
-        after=new[count:],
-        threads=_changed_threads(before.threads[1:], after.threads[1:]),
-        words=_words(before, after, old, new, count, version, rules),
+    words = _words(before, after, old, new, count, version, rules)
+    moved = len(old) > count and len(new) > count
+    return StackChange(
+        after.pid,
+        after.rank,
+        after.role,
+        words,
+        was=old[-1].function if moved else "",
+        now=new[-1].function if moved else "",
     )
 
 
@@ -86,21 +70,3 @@ def _outer(dump: StackDump) -> tuple[Frame, ...]:
     if not dump.threads:
         return ()
     return tuple(frame for frame in reversed(dump.threads[0].frames) if not frame.native)
-
-
-def _changed_threads(old: Sequence[Thread], new: Sequence[Thread]) -> tuple[str, ...]:
-    before = {thread.tid: thread for thread in old}
-    after = {thread.tid: thread for thread in new}
-    names = []
-    for tid in {**before, **after}:
-        one, other = before.get(tid), after.get(tid)
-        known = other or one
-        assert known is not None
-        name = known.name or f"thread {tid}"
-        if one is None:
-            names.append(f"{name} (new)")
-        elif other is None:
-            names.append(f"{name} (ended)")
-        elif one.frames != other.frames:
-            names.append(name)
-    return tuple(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sgmon.analyse.stacks.merge import merge, of_ranks
@@ -12,7 +12,7 @@ from sgmon.analyse.stacks.render import class_lines, frame_lines, tree_lines
 from sgmon.analyse.stacks.tree import tree
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import CauseHit, Missing, RasReading, StackClass, StackDump
-from sgmon.servers.family import StackRules
+from sgmon.servers import registry
 from sgmon.units import plural
 
 
@@ -25,6 +25,7 @@ class Summary:
 
     sgmon_stacks: int
     pid: int
+    family: str
     version: str
     phase: str
     classes: tuple[StackClass, ...]
@@ -37,18 +38,20 @@ class Summary:
 
 def summarize(
     pid: int,
+    family: str,
     version: str,
     dumps: Sequence[StackDump],
-    rules: StackRules,
     causes: Sequence[CauseHit] = (),
     ras: RasReading | None = None,
 ) -> Summary:
     """The summary of these dumps. Refusals are kept once for each reason."""
+    rules = registry.get(family).stacks
     missing = {found.why: found for dump in dumps for found in dump.missing}
     newest = {dump.pid: dump for dump in dumps if dump.threads}
     return Summary(
         sgmon_stacks=1,
         pid=pid,
+        family=family,
         version=version,
         phase=phase_of_all(dumps, version, rules),
         classes=merge(dumps, rules),
@@ -62,11 +65,9 @@ def summarize(
     )
 
 
-def summary_lines(found: Summary, label: str, *, full: bool = False) -> Iterator[str]:
-    """The summary for a terminal or a report: what was run, the classes, the launcher, why, what to do.
-
-    label: what the server's family is called.
-    """
+def summary_lines(found: Summary, *, full: bool = False) -> Iterator[str]:
+    """The summary for a terminal or a report: what was run, the classes, the launcher, why, what to do."""
+    label = registry.get(found.family).label
     name = f"{label} {found.version}" if found.version else f"{label} (version not known)"
     phase = f"phase by its stacks: {found.phase}" if found.phase else "its stacks prove no phase"
     yield f"{name}, pid {found.pid}; {phase}"
@@ -76,7 +77,7 @@ def summary_lines(found: Summary, label: str, *, full: bool = False) -> Iterator
     ranks = of_ranks(found.dumps)
     if full and len({dump.rank for dump in ranks}) > 1:
         yield from ("", "tree (outermost first)", *tree_lines(tree(found.dumps)))
-    yield from _others([dump for dump in found.dumps if dump not in ranks], dict(found.waits), full)
+    yield from _others([dump for dump in found.dumps if dump not in ranks], found, full)
     yield from _causes(found.causes)
     if found.ras is not None:
         yield from ("", "NCCL", *(f"  {line}" for line in ras_words(found.ras)))
@@ -101,15 +102,17 @@ def _commands(dumps: Sequence[StackDump]) -> Iterator[str]:
     )
 
 
-def _others(dumps: Sequence[StackDump], waits: Mapping[int, str], full: bool) -> Iterator[str]:
+def _others(dumps: Sequence[StackDump], found: Summary, full: bool) -> Iterator[str]:
     """Launcher and its like: one line each, what they wait in; their frames only in full."""
     newest = {dump.pid: dump for dump in dumps if dump.threads}
+    waits = dict(found.waits)
     if newest:
         yield ""
     for dump in newest.values():
         frames, wait = dump.threads[0].frames, waits.get(dump.pid)
+        role = registry.role_label(found.family, dump.role)
         place = f"is in {frames[0].function}" if frames else "shows no frames"
-        yield f"{dump.role} (pid {dump.pid}) {f'waits in {wait}' if wait else place}"
+        yield f"{role} (pid {dump.pid}) {f'waits in {wait}' if wait else place}"
         if full:
             yield from frame_lines(frames, full=True)
 

@@ -8,7 +8,7 @@ import selectors
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sgmon.analyse.stacks import refusals
 from sgmon.analyse.stacks.rules import rules_of
@@ -45,7 +45,7 @@ class _Job:
     running: list[RunningDump] = field(default_factory=list)
     retried: set[int] = field(default_factory=set)
     order: dict[int, int] = field(default_factory=dict)  # pid -> place, so that rows do not jump
-    dumps: list[StackDump] = field(default_factory=list)
+    fresh: list[StackDump] = field(default_factory=list)  # not in a reading yet
 
     @property
     def done(self) -> bool:
@@ -53,7 +53,7 @@ class _Job:
 
 
 class StackProbe:
-    """``request`` from any thread; ``read`` brings the dumps so far, ``done`` with the last."""
+    """``request`` from any thread; ``read`` brings the new dumps, ``done`` with the last."""
 
     name = "stacks"
     kind = "stacks"
@@ -117,12 +117,13 @@ class StackProbe:
             job.todo.extend(self._targets(job))
             job.order.update((process.pid, place) for place, process in enumerate(job.todo))
             job.retried.clear()
-        before = len(job.dumps)
         self._work(job)
-        if len(job.dumps) == before and not job.done:
+        if not job.fresh and not job.done:
             return None
-        job.dumps.sort(key=lambda dump: (dump.sample, job.order[dump.pid]))
-        return StacksReading(job.number, job.why, tuple(job.dumps), done=job.done)
+        job.fresh.sort(key=lambda dump: (dump.sample, job.order[dump.pid]))
+        dumps = tuple(replace(dump, request=job.number) for dump in job.fresh)
+        job.fresh.clear()
+        return StacksReading(job.number, job.why, dumps, done=job.done)
 
     def _targets(self, job: _Job) -> list[Process]:
         known = {process.pid: process for process in self._processes() if not process.gone}
@@ -133,12 +134,11 @@ class StackProbe:
 
     def _work(self, job: _Job) -> None:
         """Run dumps until one has ended, and for the moment after, in which others often end too."""
-        before = len(job.dumps)
         until: float | None = None
         while True:
             while job.todo and len(job.running) < AT_ONCE:
                 self._start(job, job.todo.popleft())
-            if until is None and len(job.dumps) > before:
+            if until is None and job.fresh:
                 until = self._now() + _GATHER_S
             if not job.running or (until is not None and self._now() >= until):
                 return
@@ -159,7 +159,7 @@ class StackProbe:
                 return
             except OSError:
                 reason = _NOT_STARTED
-        job.dumps.append(failed(process, reason, self._now(), job.sample))
+        job.fresh.append(failed(process, reason, self._now(), job.sample))
 
     def _wait(self, job: _Job) -> None:
         """Wait for output or a deadline, then collect what has ended."""
@@ -179,4 +179,4 @@ class StackProbe:
                 job.retried.add(pid)
                 job.todo.appendleft(dump.process)
             else:
-                job.dumps.append(result)
+                job.fresh.append(result)

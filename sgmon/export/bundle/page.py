@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from sgmon import __version__, units
 from sgmon.analyse.diagnosis import usual
-from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.export.bundle.collect import Materials
 from sgmon.export.text import as_text
@@ -171,8 +170,8 @@ def _stacks(snapshot: Snapshot, *, full: bool = False) -> Iterator[str]:
     if server is None or not snapshot.stacks:
         yield "none were taken"
         return
-    found = summarize(server.pid, server.version, snapshot.stacks, rules_of(server), snapshot.causes, snapshot.ras)
-    yield from summary_lines(found, "SGLang", full=full)
+    found = summarize(server.pid, server.family, server.version, snapshot.stacks, snapshot.causes, snapshot.ras)
+    yield from summary_lines(found, full=full)
 
 
 def _process(family: str, process: Process) -> Iterator[str]:

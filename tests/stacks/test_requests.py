@@ -1,0 +1,57 @@
+"""Dumps in the snapshot: each once, with the number of its request; what they show together is there with them."""
+
+from __future__ import annotations
+
+from sgmon.analyse.stacks.requests import KEPT_DUMPS, KEPT_VIEWS, with_reading
+from sgmon.analyse.store import Store
+from sgmon.model import Event, Server, Snapshot, StacksReading
+from sgmon.recording.codec import read
+from tests.diagnosis.replay import RECORDINGS
+from tests.stacks.stack_files import made, recorded
+
+START = Snapshot(server=Server(1, 1), t=5.0)
+
+
+def test_readings_of_an_old_recording_repeat_dumps_and_each_is_kept_once() -> None:
+    first, second = recorded("load_tp0_barrier.json", "TP0"), recorded("weights_loader.json", "TP1")
+    once = with_reading(START, StacksReading(3, "key D", (first,), done=False))
+    twice = with_reading(once, StacksReading(3, "key D", (first, second)))
+    assert [(dump.rank, dump.request) for dump in twice.stacks] == [("TP0", 3), ("TP1", 3)]
+    assert twice.stacks[0] is once.stacks[0]
+    assert twice.stacks_request == StacksReading(3, "key D", (), done=True)
+
+
+def test_the_view_of_a_request_grows_with_it_and_the_older_ones_stay() -> None:
+    snapshot = with_reading(START, StacksReading(1, "", (recorded("load_tp0_barrier.json", "TP0"),), done=False))
+    assert [found.ranks for found in snapshot.stack_views[-1].classes] == [("TP0",)]
+    snapshot = with_reading(snapshot, StacksReading(1, "", (recorded("weights_loader.json", "TP1"),)))
+    assert [(found.ranks, found.outlier) for found in snapshot.stack_views[-1].classes] == [
+        (("TP1",), True),
+        (("TP0",), False),
+    ]
+    for number in range(2, 9):
+        snapshot = with_reading(snapshot, StacksReading(number, "", (made("f@x.py:1", sample=number * 10),)))
+    assert [view.request for view in snapshot.stack_views] == list(range(9 - KEPT_VIEWS, 9))
+    assert snapshot.stack_views[-1].changes[0].words.startswith("the same frames and lines, 10s apart")
+
+
+def test_a_large_request_is_kept_whole() -> None:
+    dumps = tuple(made("f@x.py", f"TP{n}", sample) for sample in range(3) for n in range(64))
+    snapshot = with_reading(START, StacksReading(1, "", dumps))
+    assert len(snapshot.stacks) == len(dumps) > KEPT_DUMPS
+    snapshot = with_reading(snapshot, StacksReading(2, "", dumps[:8]))
+    assert len(snapshot.stacks) == KEPT_DUMPS
+    assert [dump.request for dump in snapshot.stacks[-8:]] == [2] * 8
+
+
+def test_a_recorded_hang_has_its_dumps_once() -> None:
+    header, events = read(RECORDINGS / "demo-stuck-rank.jsonl.gz")
+    store = Store(header.epoch)
+    for event in events:
+        store.step(event)
+    store.step(Event(store.snapshot.t, "tick"))
+    dumps = store.snapshot.stacks
+    assert len(dumps) == len({(dump.request, dump.pid, dump.sample) for dump in dumps}) > 0
+    assert store.snapshot.stacks_request is not None
+    assert store.snapshot.stacks_request.dumps == ()
+    assert store.snapshot.stack_views[-1].classes[0].outlier
