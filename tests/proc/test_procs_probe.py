@@ -14,7 +14,7 @@ from sgmon.model import Role, Server, ServerArgs
 from sgmon.proc import stat
 from sgmon.settings import Settings
 from tests.proc.fake import FakeProc, mount_row
-from tests.target.test_find import LAUNCH, SPAWN
+from tests.discovery.test_find import LAUNCH, SPAWN
 
 
 class Clock:
