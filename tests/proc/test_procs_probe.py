@@ -13,8 +13,8 @@ from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.model import Role, Server, ServerArgs
 from sgmon.proc import stat
 from sgmon.settings import Settings
-from tests.proc.fake import FakeProc, mount_row
 from tests.discovery.test_find import LAUNCH, SPAWN
+from tests.proc.fake import FakeProc, mount_row
 
 
 class Clock:
