@@ -16,7 +16,7 @@ from sgmon.demo import DemoServer
 SPEED = 15.0
 
 
-def eventually(condition: Callable[[], Any], timeout_s: float = 40.0) -> Any:
+def eventually(condition: Callable[[], Any], timeout_s: float = 100.0) -> Any:
     """The first true value of ``condition``; an AssertionError when the time is over."""
     until = time.monotonic() + timeout_s
     while time.monotonic() < until:
@@ -31,7 +31,7 @@ def log_of(server: DemoServer) -> bytes:
     return Path(server.log).read_bytes()
 
 
-def logged(server: DemoServer, text: str, timeout_s: float = 40.0) -> None:
+def logged(server: DemoServer, text: str, timeout_s: float = 100.0) -> None:
     eventually(lambda: text.encode() in log_of(server), timeout_s)
 
 

@@ -59,7 +59,7 @@ def test_killed_rank_is_never_noticed_by_0_5_9() -> None:
     with demo.start("killed", speed=SPEED, version="0.5.9") as server:
         pid = rank_pid(server, 1)
         eventually(lambda: state(pid) == "Z")
-        assert b"TP0] Load weight end" in silent(server)
+        logged(server, "TP0] Load weight end")
         assert state(server.pid) == "S"
 
 
@@ -74,16 +74,20 @@ def test_stopped_rank_holds_the_others_up_and_goes_on() -> None:
         logged(server, "fired up")
 
 
+def calls(pid: int) -> int:
+    """Read system calls of a process so far."""
+    return int(proc(pid, "io").split("syscr: ")[1].split()[0])
+
+
 def test_missing_peer_polls_its_store() -> None:
     with demo.start("missing-peer", speed=SPEED) as server:
         first = rank_pid(server, 0)
         for rank in range(4):
             logged(server, f"TP{rank}] Init parallel begin.")
         silent(server)
-        before = proc(first, "io")
-        time.sleep(1.0)
-        calls = [int(text.split("syscr: ")[1].split()[0]) for text in (before, proc(first, "io"))]
-        assert 15 < calls[1] - calls[0] < 50
+        before, began = calls(first), time.monotonic()
+        eventually(lambda: calls(first) > before + 15)
+        assert (calls(first) - before) / (time.monotonic() - began) < 50
         assert {proc(rank_pid(server, rank), "wchan") for rank in (1, 2, 3)} == {"wait_woken"}
         listening = f":{server.dist_port:04X} "
         assert [row for row in proc(first, "net/tcp").splitlines() if listening in row and " 0A " in row]
@@ -128,8 +132,8 @@ def test_warmup_stuck_says_503() -> None:
     with demo.start("warmup-stuck", speed=SPEED) as server:
         logged(server, '"GET /model_info HTTP/1.1" 200 OK')
         silent(server)
-        assert health(server.port) == 503
-        assert {proc(rank_pid(server, rank), "syscall").split()[0] for rank in range(4)} == {"202"}
+        eventually(lambda: health(server.port) == 503)
+        eventually(lambda: {proc(rank_pid(server, rank), "syscall").split()[0] for rank in range(4)} == {"202"})
         assert b"fired up" not in log_of(server)
 
 
@@ -153,7 +157,7 @@ def test_slow_disk_keeps_reading() -> None:
 
         eventually(lambda: "safetensors" in proc(pids[0], "maps"))
         before = read()
-        eventually(lambda: read() > before + 100_000, 20)
+        eventually(lambda: read() > before + 100_000)
 
 
 @pytest.mark.parametrize("name", sorted(demo.SCENARIOS))

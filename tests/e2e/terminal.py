@@ -15,6 +15,9 @@ from collections.abc import Callable
 
 import pyte
 
+#: seconds after which something that is awaited will not come, on a machine with ten times its load
+LIMIT_S = 100.0
+
 
 class Terminal:
     """A child on a pty of ``columns`` x ``rows``. ``lines()`` is the screen now; ``raw`` all that was written."""
@@ -42,7 +45,7 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(self.lines())
 
-    def until(self, done: Callable[[str], object], timeout_s: float = 60.0) -> str:
+    def until(self, done: Callable[[str], object], timeout_s: float = LIMIT_S) -> str:
         """Read on until ``done(text of the screen)``; returns the text."""
         end = time.monotonic() + timeout_s
         while not done(self.text()):
@@ -57,7 +60,7 @@ class Terminal:
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
-    def wait(self, timeout_s: float = 10.0) -> int:
+    def wait(self, timeout_s: float = LIMIT_S) -> int:
         """Exit code, after reading to the end."""
         end = time.monotonic() + timeout_s
         while self.status is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import Terminal
+from tests.e2e.terminal import LIMIT_S, Terminal
 
 ALTERNATE_OFF = b"\x1b[?1049l"
 MOUSE_OFF = b"\x1b[?1000l"
@@ -19,12 +19,9 @@ def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines(col
     with Terminal("demo", "stopped", "--speed", "4", columns=columns, rows=rows) as terminal:
         terminal.until(
             lambda text: "STOPPED" in text.split("\n")[0] and "TP1" in text.split("\n")[0] and "kill -CONT" in text,
-            60,
         )
-        pressed = time.monotonic()
         terminal.press("qq")
-        assert terminal.wait(10) == 0
-        assert time.monotonic() - pressed < 5.0  # the simulated server is ended as well
+        assert terminal.wait() == 0
         assert ALTERNATE_OFF in terminal.raw
         tail = bytes(terminal.raw).split(ALTERNATE_OFF)[-1].decode(errors="replace")
         said = [line for line in tail.replace("\r", "").split("\n") if line.strip("\x1b[]?0123456789hlm;= >")]
@@ -33,34 +30,34 @@ def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines(col
 
 def test_stacks_come_at_a_key_press_and_the_way_back() -> None:
     with Terminal("demo", "stopped", "--speed", "4") as terminal:
-        terminal.until(lambda text: "STOPPED" in text, 60)
+        terminal.until(lambda text: "STOPPED" in text)
         terminal.press("D")
-        text = terminal.until(lambda text: "load_model" in text, 30)
+        text = terminal.until(lambda text: "load_model" in text)
         assert "TP1" in text
         terminal.press("qq")
-        terminal.until(lambda text: "workers" in text and "load_model" not in text, 10)
+        terminal.until(lambda text: "workers" in text and "load_model" not in text)
         terminal.press("?")
-        terminal.until(lambda text: "help" in text.splitlines()[0].lower() or "this help" in text, 10)
+        terminal.until(lambda text: "help" in text.splitlines()[0].lower() or "this help" in text)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_gives_the_terminal_back_and_ends_the_simulated_server(number: int) -> None:
     with Terminal("demo", "healthy", "--speed", "4") as terminal:
-        terminal.until(lambda text: "PROGRESSING" in text, 60)
+        terminal.until(lambda text: "PROGRESSING" in text)
         children = _descendants(terminal.pid)
         assert children
         terminal.signal(number)
-        assert terminal.wait(10) != 0
+        assert terminal.wait() != 0
         assert ALTERNATE_OFF in terminal.raw
         _until_gone(children)
 
 
 def test_a_killed_sgmon_leaves_no_simulated_server_behind() -> None:
     with Terminal("demo", "healthy", "--speed", "4") as terminal:
-        terminal.until(lambda text: "PROGRESSING" in text, 60)
+        terminal.until(lambda text: "PROGRESSING" in text)
         children = _descendants(terminal.pid)
         terminal.signal(signal.SIGKILL)
-        terminal.wait(10)
+        terminal.wait()
         _until_gone(children)
 
 
@@ -78,7 +75,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _until_gone(pids: list[int]) -> None:
-    end = time.monotonic() + 15
+    end = time.monotonic() + LIMIT_S
     while alive := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
         assert time.monotonic() < end, f"still alive: {alive}"
         time.sleep(0.05)
@@ -88,7 +85,7 @@ def test_a_command_that_ends_before_it_is_a_server_is_said_with_its_code(tmp_pat
     log = tmp_path / "server.log"
     words = ["-c", "import sys; print('no module named sglang'); sys.exit(7)"]
     with Terminal("run", "--log", str(log), "--", sys.executable, *words) as terminal:
-        terminal.until(lambda text: "CRASHED" in text and "ended with code 7" in text, 30)
+        terminal.until(lambda text: "CRASHED" in text and "ended with code 7" in text)
         assert f"tail -n 40 {log}"[:20] in terminal.text()
         terminal.press("qq")
-        assert terminal.wait(10) == 7
+        assert terminal.wait() == 7

@@ -35,7 +35,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _sgmon(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tui_app.cli", *argv]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=cwd)
 
 
 def _two_runs() -> None:
@@ -70,13 +70,13 @@ def test_wait_runs_the_hook_once_and_writes_a_report(stopped: demo.DemoServer, t
     bundle = tmp_path / "r.zip"
     summary = tmp_path / "summary.md"
     command = [sys.executable, "-m", "tui_app.cli", "wait", "--pid", str(stopped.pid), "--stall", "0s"]
-    command += ["--timeout", "90s", "--report", str(bundle), "--on-stall"]
+    command += ["--timeout", "200s", "--report", str(bundle), "--on-stall"]
     command += [f'echo "$SGMON_STATE of $SGMON_PID, odd $SGMON_ODD_RANKS" | tee -a {hook}; exit 3']
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=250,
         check=False,
         env={**os.environ, "GITHUB_STEP_SUMMARY": str(summary)},
     )

@@ -17,7 +17,7 @@ from sgmon.watch.persistence import SETTLE_S, Keeper
 from tests.memory import watches
 from tests.memory.watches import snapshot
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
 
 RECORDING = Path(__file__).parent.parent / "recordings" / "gpu-tp2-stop1.jsonl.gz"
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 
 
 class Player:
