@@ -43,7 +43,7 @@ def test_the_keys_of_a_replay(elsewhere: Path) -> None:
         terminal.until(lambda s: "paused" not in s.splitlines()[0])
         terminal.press("?")
         terminal.until(lambda s: "in a replay" in s)
-        terminal.press("qq")
+        terminal.press("qqq")
         assert terminal.wait() == 0
 
 
@@ -56,7 +56,7 @@ def test_a_report_is_shown_before_it_is_written(elsewhere: Path) -> None:
         assert not list(elsewhere.glob("*.zip"))
         terminal.press("\r")
         terminal.until(lambda s: "report: " in s)
-        terminal.press("q")
+        terminal.press("qqq")
         assert terminal.wait() == 0
     (made,) = elsewhere.glob("*.zip")
     with zipfile.ZipFile(made) as archive:
@@ -68,7 +68,7 @@ def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
         terminal.until(lambda s: "TP0" in s)
         terminal.press("\x12")
         terminal.until(lambda s: "flight saved" in s)
-        terminal.press("q")
+        terminal.press("qq")
         assert terminal.wait() == 0
     (flight,) = (elsewhere / "state" / "sgmon" / "flights").iterdir()
     kinds = {event.kind for event in codec.read(flight)[1]}
@@ -79,7 +79,7 @@ def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
 def test_quitting_a_run_leaves_the_server_and_says_so(elsewhere: Path) -> None:
     with Terminal("run", "--log", "a.log", "--", "sleep", "300") as terminal:
         terminal.until(lambda s: "no SGLang server" in s or "WAITING" in s)
-        terminal.press("q")
+        terminal.press("qq")
         terminal.wait()
         said = terminal.raw.decode(errors="replace")
     assert "the server goes on: pid " in said
