@@ -103,4 +103,6 @@ def _newest_flight() -> str:
         flights = sorted(flights_dir().glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime)
     except OSError:
         flights = []
-    return f"The newest flight: sgmon report --recording {flights[-1]}" if flights else "Start it, or use --recording"
+    return (
+        f"The newest recording: sgmon report --recording {flights[-1]}" if flights else "Start it, or use --recording"
+    )

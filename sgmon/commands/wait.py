@@ -153,7 +153,7 @@ def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: S
     for line in write_step_summary(last, code):
         speaker.say(line)
     for path in last.saved:
-        speaker.say(f"flight saved: {path} (sgmon replay shows it)")
+        speaker.say(f"recording saved: {path} (sgmon replay shows it)")
     speaker.close()
     if at_end.as_json:
         print_json(status_report(last))

@@ -64,13 +64,14 @@ def test_a_report_is_shown_before_it_is_written(elsewhere: Path) -> None:
 
 
 def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
+    flights = elsewhere / "state" / "sgmon" / "flights"
     with demo.start("healthy", tp=2, speed=1.0) as server, Terminal("--pid", str(server.pid)) as terminal:
         terminal.until(lambda s: "TP0" in s)
         terminal.press("\x12")
-        terminal.until(lambda s: "flight saved" in s)
+        terminal.until(lambda s: list(flights.glob("*.gz")))
         terminal.press("qq")
         assert terminal.wait() == 0
-    (flight,) = (elsewhere / "state" / "sgmon" / "flights").iterdir()
+    (flight,) = flights.iterdir()
     kinds = {event.kind for event in codec.read(flight)[1]}
     assert {"server", "procs", "log", "tick"} <= kinds
     assert os.stat(flight).st_mode & 0o077 == 0
