@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from sgmon.model import Role
 from sgmon.units import age
 from tui_app.no_engine import OPENING
 from tui_app.session import Session, session_of
@@ -331,5 +330,4 @@ def _row_count(snapshot: Snapshot) -> int:
         return 0
     args = snapshot.server.args
     local = args.tp * args.pp // max(1, args.nnodes)
-    seen = sum(1 for p in snapshot.procs.processes if p.role in (Role.WORKER, Role.IMPORTING))
-    return max(local, seen) + 2
+    return max(local, len(snapshot.ranks)) + 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sgmon.model import ActivityClock, Process, Snapshot, TcpPeer
+from sgmon.model import ActivityClock, Process, Rank, Snapshot, TcpPeer
 from sgmon.text import clean
 from sgmon.units import age, duration, percent, rate, size
 from widgets.line import Line
@@ -23,7 +23,7 @@ def detail_lines(snapshot: Snapshot, pid: int) -> list[Line]:
     if process is None:
         return [((f" pid {pid} is not among the server's processes any more", "warn"),)]
     clock = next((c for c in snapshot.clocks if c.pid == pid), None)
-    rows = _state(process, clock)
+    rows = _state(process, clock, next((rank for rank in snapshot.ranks if rank.pid == pid), None))
     rows += _signs(clock, snapshot.t)
     rows += _memory(process, clock)
     rows += _output(process)
@@ -45,9 +45,9 @@ def _head(name: str) -> list[Line]:
     return [(), ((f" {name}", "title"),)]
 
 
-def _state(process: Process, clock: ActivityClock | None) -> list[Line]:
+def _state(process: Process, clock: ActivityClock | None, rank: Rank | None) -> list[Line]:
     word, style = process_word(process)
-    blocked, blocked_style = blocked_in(process)
+    blocked, blocked_style = blocked_in(process, rank)
     rows = [
         _fact("title", clean(process.title or process.comm, 200) or "?"),
         _fact("state", word, style or "strong", f"/proc letter {clean(process.state, 4)}"),

@@ -67,6 +67,24 @@ def crop(line: Line, width: int) -> Line:
     return tuple(out)
 
 
+def changed_cells(before: Line, after: Line, width: int) -> tuple[int, int]:
+    """First and last (not included) cell in which two lines of ``width`` cells differ; all of them for wide text."""
+    old, new = _cells(before, width), _cells(after, width)
+    if old is None or new is None:
+        return 0, width
+    begin = next((x for x in range(width) if old[x] != new[x]), 0)
+    end = next((x + 1 for x in range(width - 1, begin - 1, -1) if old[x] != new[x]), width)
+    return begin, end
+
+
+def _cells(line: Line, width: int) -> list[tuple[str, str]] | None:
+    """(character, style) of each cell; None with wide or combining characters."""
+    if any(not text.isascii() and any(cell_len(char) != 1 for char in text) for text, _ in line):
+        return None
+    cells = [(char, style) for text, style in line for char in text][:width]
+    return cells + [(" ", "")] * (width - len(cells))
+
+
 def cell(text: str, width: int, style: str = "", align: str = "left") -> Span:
     """One table cell: ``text`` cut or padded to exactly ``width`` cells."""
     cells = cell_len(text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sgmon.model import LogState, Role, Snapshot
+from sgmon.model import LogState, Snapshot
 from widgets.ages import rough
 from widgets.log_rows import QUIET_S
 from widgets.log_text import LogText
+from widgets.phases import natural_key
 
 #: seconds over which growth is measured
 SPAN_S = 5.0
@@ -90,11 +91,6 @@ class LogFacts:
 
 def expected_ranks(snapshot: Snapshot) -> tuple[str, ...]:
     """Ranks that should print: of the schedulers that live, else those that the log has shown."""
-    ranks = {p.rank for p in snapshot.procs.processes if p.role == Role.WORKER and p.rank}
+    ranks = {rank.name for rank in snapshot.ranks if rank.name}
     ranks |= {r.rank for r in snapshot.log.ranks if r.rank}
-    return tuple(sorted(ranks, key=_by_number))
-
-
-def _by_number(rank: str) -> tuple[object, ...]:
-    parts = "".join(c if c.isdigit() else " " for c in rank).split()
-    return (len(parts), *(int(part) for part in parts))
+    return tuple(sorted(ranks, key=natural_key))

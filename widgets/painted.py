@@ -1,4 +1,4 @@
-"""A widget that shows lines and sends to the terminal only those that changed."""
+"""A widget that shows lines and sends to the terminal only the cells that changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from widgets.line import Line, ascii_line, crop, plain
+from widgets.line import Line, ascii_line, changed_cells, crop, plain
 from widgets.styles import style_of
 
 
@@ -45,22 +45,23 @@ class Painted(Widget):
         return bool(getattr(self.app, "ascii_only", False))
 
     def show_lines(self, lines: Sequence[Line]) -> None:
-        """Show these lines; only rows that differ from the last call are painted again."""
+        """Show these lines; only cells that differ from the last call are painted again."""
         width = self.size.width
         fresh = [crop(line, width) for line in lines] if width else list(lines)
         fresh = [ascii_line(line) for line in fresh] if self.ascii_only else fresh
         old = self._lines
-        changed = [
-            y
-            for y in range(max(len(old), len(fresh)))
-            if (old[y] if y < len(old) else None) != (fresh[y] if y < len(fresh) else None)
-        ]
-        self._lines = fresh
-        if not changed:
-            return
-        for y in changed:
+        regions = []
+        for y in range(max(len(old), len(fresh))):
+            before, after = (old[y] if y < len(old) else ()), (fresh[y] if y < len(fresh) else ())
+            if before == after:
+                continue
             self._strips.pop(y, None)
-        self.refresh(*(Region(0, y, width, 1) for y in changed if y < self.size.height))
+            if y < self.size.height:
+                begin, end = changed_cells(before, after, width)
+                regions.append(Region(begin, y, end - begin, 1))
+        self._lines = fresh
+        if regions:
+            self.refresh(*regions)
 
     def update_view(self) -> None:
         """Make the rows anew for the size there is. For subclasses."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgmon.analyse.phase_times import phase_seconds
-from sgmon.model import Milestone, Process, RankProgress, Role, Snapshot
+from sgmon.model import Process, RankProgress, Role, Snapshot
 from widgets.ages import rough
 
 #: phases in their usual order with a long and a short column name
@@ -65,7 +65,7 @@ def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
     """Ranks by phase, equal ones folded, odd ones apart; the launcher last."""
     columns = columns_for(snapshot)
     progress = {item.rank: item for item in snapshot.log.ranks}
-    importing = {p.rank for p in snapshot.procs.processes if p.role == Role.IMPORTING and p.rank and not p.gone}
+    importing = {rank.name for rank in snapshot.ranks if rank.importing}
     ranks = _rank_names(snapshot, progress)
     single = ranks == [""]
     odd = set(snapshot.verdict.odd_ranks)
@@ -101,7 +101,7 @@ def _fold(rows: list[RankRow]) -> RankRow:
 
 def _rank_names(snapshot: Snapshot, progress: dict[str, RankProgress]) -> list[str]:
     names = {rank for rank in progress if rank}
-    names |= {p.rank for p in snapshot.procs.processes if p.rank and p.role in (Role.WORKER, Role.IMPORTING)}
+    names |= {rank.name for rank in snapshot.ranks if rank.name}
     if not names and snapshot.server is not None and snapshot.server.args.tp > 1:
         args = snapshot.server.args
         first = args.node_rank * (args.tp // max(1, args.nnodes)) if args.nnodes > 1 else 0
@@ -131,8 +131,8 @@ def _row(
         for_s = None
     else:
         at = _place(mine, last.phase)
-        ended = _has_ended(snapshot.log.milestones, last) or last.phase in ("ready", "serving", "scheduler_ready")
-        words, kind, for_s = last.milestone, "rank", age_of(snapshot, last.t, last.seen_t)
+        ended = last.event == "end" or last.phase in ("ready", "serving", "scheduler_ready")
+        words, kind, for_s = last.milestone, "rank", _age_of(snapshot, last)
         if main_phase in MAIN_PHASES and not single:
             at, ended, words, for_s = len(mine), True, "all done", None
     cells = []
@@ -197,40 +197,26 @@ def _place(columns: Iterable[str], phase: str) -> int:
     return max((i for i, name in enumerate(names) if _ORDER[name] <= order), default=0)
 
 
-def _has_ended(milestones: tuple[Milestone, ...], last: RankProgress) -> bool:
-    if last.milestone.endswith("_end"):
-        return True
-    for milestone in reversed(milestones):
-        if milestone.rank == last.rank and milestone.name == last.milestone:
-            return milestone.event == "end"
-    return False
-
-
-def age_of(snapshot: Snapshot, t: float | None, seen_t: float | None) -> int | None:
-    """Seconds since a log line: by its own time where that is believable (same clock and zone), else since seen."""
-    by_seen = None if seen_t is None else snapshot.t - seen_t
-    if t is not None:
-        by_line = snapshot.epoch + snapshot.t - t
-        started = snapshot.server.started_epoch if snapshot.server else None
-        if by_line >= -2 and (started is None or t >= started - 60) and (by_seen is None or by_line > by_seen - 3):
-            return rough(by_line)
-    return None if by_seen is None else rough(by_seen)
+def _age_of(snapshot: Snapshot, last: RankProgress) -> int | None:
+    at = snapshot.passed_t(last)
+    return None if at is None else rough(snapshot.t - at)
 
 
 def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     """How long each finished phase took, over all ranks: from its first line to the first line of a later one."""
-    dated = ((m.phase, m.t) for m in snapshot.log.milestones if m.t is not None and m.phase in _ORDER)
+    passed = ((m.phase, snapshot.passed_t(m)) for m in snapshot.log.milestones if m.phase in _ORDER)
+    dated = ((phase, t) for phase, t in passed if t is not None)
     return tuple((phase, int(took_s)) for phase, took_s in phase_seconds(dated))
 
 
 def has_ended(snapshot: Snapshot) -> bool:
     """Whether processes were watched and none is left."""
-    return bool(snapshot.clocks) and not any(not p.gone for p in snapshot.procs.processes)
+    return bool(snapshot.clocks) and not any(process.alive for process in snapshot.procs.processes)
 
 
 def _has_no_launcher(processes: tuple[Process, ...]) -> bool:
     """Whether the launcher is seen to be gone (not: not seen yet)."""
     launcher = next((p for p in processes if p.role == Role.LAUNCHER), None)
     if launcher is not None:
-        return launcher.gone or launcher.state == "Z"
-    return bool(processes) and all(p.gone for p in processes)
+        return not launcher.alive
+    return bool(processes) and not any(process.alive for process in processes)

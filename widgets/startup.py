@@ -46,7 +46,7 @@ class StartupPanel(Panel[StartupView]):
 
     NUMBER = "1"
     TITLE = "startup"
-    READS = ("server", "log", "procs", "verdict", "clocks")
+    READS = ("server", "log", "procs", "ranks", "verdict", "clocks")
     HINTS = (("d", "stack"), ("D", "all stacks"))
 
     def select(self, snapshot: Snapshot) -> StartupView:

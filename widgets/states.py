@@ -51,11 +51,11 @@ PROCESS_WORDS: dict[str, tuple[str, str]] = {
     "S": ("sleep", ""),
     "D": ("disk", "info"),
     "I": ("idle", "dim"),
-    "T": ("STOPPED", "bad"),
-    "t": ("TRACED", "bad"),
     "Z": ("ZOMBIE", "bad"),
     "X": ("dead", "bad"),
 }
+
+_HALTED_WORDS = {"stopped": "STOPPED", "frozen": "FROZEN", "traced": "TRACED"}
 
 
 def process_word(process: Process) -> tuple[str, str]:
@@ -66,6 +66,6 @@ def process_word(process: Process) -> tuple[str, str]:
         if process.exit_code is not None:
             return f"exit {process.exit_code}", "bad" if process.exit_code else "warn"
         return "gone", "bad"
-    if process.frozen:
-        return "FROZEN", "bad"
+    if process.halted:
+        return _HALTED_WORDS[process.halted], "bad"
     return PROCESS_WORDS.get(process.state, (process.state or "?", "warn"))

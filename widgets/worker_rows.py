@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sgmon.model import ActivityClock, Process, Role, Snapshot
+from sgmon.model import ActivityClock, Process, Rank, Role, Snapshot, WaitKind
 from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from sgmon.units import plural, rank_list
@@ -24,6 +24,9 @@ _ROLE_ORDER = {
     Role.DETOKENIZER: 4,
 }
 _FRESH_S = 10
+#: a wait that is known this well says more than the system call
+_TELLING = 0.8
+_LOCKS = (WaitKind.LOCK, WaitKind.STALE_LOCK)
 _SIGNALS = {"gpu_memory": "GPU mem"}
 _LIVELY = ("run", "sleep", "disk", "importing")
 
@@ -69,21 +72,24 @@ class WorkerRow(NamedTuple):
 def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
     """One row per process: launcher, ranks in their order, the rest."""
     clocks = {clock.pid: clock for clock in snapshot.clocks}
+    ranks = {rank.pid: rank for rank in snapshot.ranks}
     odd = set(snapshot.verdict.odd_ranks)
     processes = sorted(
         snapshot.procs.processes,
         key=lambda p: (_ROLE_ORDER.get(p.role, 9), natural_key(p.rank or "~"), p.pid),
     )
     return [
-        _row(process, role_label(snapshot.family, process.role), clocks.get(process.pid), snapshot.t, odd)
-        for process in processes
+        _row(p, role_label(snapshot.family, p.role), clocks.get(p.pid), ranks.get(p.pid), snapshot.t, p.rank in odd)
+        for p in processes
     ]
 
 
-def _row(process: Process, role: str, clock: ActivityClock | None, t: float, odd: set[str]) -> WorkerRow:
+def _row(
+    process: Process, role: str, clock: ActivityClock | None, rank: Rank | None, t: float, odd: bool
+) -> WorkerRow:
     state, state_style = process_word(process)
-    blocked, blocked_style = blocked_in(process)
-    activity, activity_s = last_activity(clock, t)
+    blocked, blocked_style = blocked_in(process, rank)
+    activity, activity_s = last_activity(clock, rank, t)
     label = process.rank or role
     if process.rank and process.rank_inferred:
         label += "~"
@@ -109,31 +115,29 @@ def _row(process: Process, role: str, clock: ActivityClock | None, t: float, odd
         compilers=len(process.compilers),
         blocked=blocked,
         blocked_style=blocked_style,
-        odd=process.rank in odd if process.rank else False,
+        odd=odd and bool(process.rank),
         same_log=process.same_log,
     )
 
 
-def last_activity(clock: ActivityClock | None, t: float) -> tuple[str, int | None]:
-    """The newest activity and its age. CPU time alone proves nothing, so it counts only when there is no other."""
+def last_activity(clock: ActivityClock | None, rank: Rank | None, t: float) -> tuple[str, int | None]:
+    """The signal and age of the newest activity that counts; ("", age of the watch of it) when there was none."""
     if clock is None:
         return "", None
-    marks = [mark for mark in clock.marks if mark.signal != "cpu"] or list(clock.marks)
-    if not marks:
+    mark = rank.last_mark if rank is not None else max(clock.marks, key=lambda mark: mark.t, default=None)
+    if mark is None:
         return "", rough(t - clock.since_t)
-    newest = max(marks, key=lambda mark: mark.t)
-    return _SIGNALS.get(newest.signal) or clean(newest.signal, 12), rough(t - newest.t)
+    return _SIGNALS.get(mark.signal) or clean(mark.signal, 12), rough(t - mark.t)
 
 
-def blocked_in(process: Process) -> tuple[str, str]:
-    """What the main thread is in, in words; "n/p" when that is not permitted (detail has the remedy)."""
+def blocked_in(process: Process, rank: Rank | None) -> tuple[str, str]:
+    """What the process waits in, where that is known; else what its main thread is in."""
     if process.gone:
         return clean(process.exit_source or "ended", 80), "bad"
     if process.tracer_pid:
         return f"traced by pid {process.tracer_pid}", "warn"
-    if process.waits_for_lock:
-        holder = f" (held by {process.lock_holder})" if process.lock_holder else ""
-        return f"waits for lock {clean(process.waits_for_lock, 80)}{holder}", "warn"
+    if rank is not None and rank.wait.sure >= _TELLING:
+        return clean(rank.wait.text, 120), "warn" if rank.wait.kind in _LOCKS else ""
     call = process.call
     if call is not None:
         if call.number < 0 or not call.name:
@@ -144,9 +148,9 @@ def blocked_in(process: Process) -> tuple[str, str]:
         return clean(process.wchan, 40), "dim"
     if process.state == "R":
         return "on a CPU", "dim"
-    if any(item.signal in ("wchan", "syscall", "call", "stack") for item in process.missing):
+    if process.missing:
         return "not permitted: ↵", "dim"
-    return "?", "dim"
+    return "not read", "dim"
 
 
 def fold_rows(rows: Sequence[WorkerRow]) -> list[WorkerRow]:

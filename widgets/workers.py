@@ -34,7 +34,7 @@ class WorkersPanel(Panel[WorkersView]):
     NUMBER = "3"
     TITLE = "workers"
     PROBE = "procs"
-    READS = ("server", "procs", "clocks", "verdict")
+    READS = ("server", "procs", "clocks", "ranks", "verdict")
     HINTS = (("↵", "detail"), ("d", "stack"), ("D", "all stacks"), ("x", "only odd"))
 
     class Chosen(Message):

@@ -8,7 +8,7 @@ from typing import Union
 from sgmon.model.activity import ActivityClock
 from sgmon.model.baseline import Baseline
 from sgmon.model.gpu import GpuLoad, GpuReading
-from sgmon.model.log import LogReading, LogState, Milestone
+from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
 from sgmon.model.port import PortReading
 from sgmon.model.procs import ProcsReading
 from sgmon.model.rank import Rank
@@ -146,7 +146,7 @@ class Snapshot:
             return None
         return server.started_epoch - self.epoch if server.started_epoch is not None else self.server_seen_t
 
-    def passed_t(self, milestone: Milestone) -> float | None:
+    def passed_t(self, milestone: Milestone | RankProgress) -> float | None:
         """When a milestone was passed, in watch seconds; None: not known.
 
         The time when its line was seen is exact where it was read at once. The log's own clock (whole seconds) is

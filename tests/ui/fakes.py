@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sgmon.analyse.log.index import LogIndex
+from sgmon.analyse.ranks.make import with_ranks
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.model import (
     ActivityClock,
@@ -228,7 +229,8 @@ def history(t: float, tp: int = 8, top_gib: float = 76.1, full_at: float = 60.0)
 
 
 def ranks(tp: int, milestone: str, phase: str, line: int, at: float) -> tuple[RankProgress, ...]:
-    return tuple(RankProgress(f"TP{i}", milestone, line + i, phase, EPOCH + at, at) for i in range(tp))
+    event = "end" if milestone.endswith("_end") else "begin"
+    return tuple(RankProgress(f"TP{i}", milestone, line + i, phase, EPOCH + at, at, event) for i in range(tp))
 
 
 def milestones(tp: int, upto: int) -> tuple[Milestone, ...]:
@@ -265,6 +267,12 @@ def probes(t: float) -> tuple[ProbeStatus, ...]:
     return tuple(ProbeStatus(name, last_ok_t=t - 0.4, took_s=0.02) for name in OK_PROBES)
 
 
+def _with_ranks(make: Callable[..., Snapshot]) -> Callable[..., Snapshot]:
+    """The snapshot with the ranks that the store makes of it."""
+    return lambda *args, **options: with_ranks(make(*args, **options))
+
+
+@_with_ranks
 def waiting(t: float = 12.0) -> Snapshot:
     return Snapshot(
         t=t,
@@ -276,6 +284,7 @@ def waiting(t: float = 12.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def importing(t: float = 20.0, tp: int = 8) -> Snapshot:
     """Children exist, still untitled, no log line of theirs yet."""
     processes = [launcher()] + [
@@ -328,6 +337,7 @@ def importing(t: float = 20.0, tp: int = 8) -> Snapshot:
     )
 
 
+@_with_ranks
 def loading(t: float = 300.0, tp: int = 8, done: int = 38) -> Snapshot:
     """A healthy TP8 load from a slow disk."""
     processes = [launcher()]
@@ -395,6 +405,7 @@ def loading(t: float = 300.0, tp: int = 8, done: int = 38) -> Snapshot:
     )
 
 
+@_with_ranks
 def stuck(t: float = 992.0, tp: int = 8, bad: int = 3) -> Snapshot:
     """The seed incident: 64/64, then silence; TP3 never reached the collective that the others wait in."""
     processes = [launcher()]
@@ -427,6 +438,7 @@ def stuck(t: float = 992.0, tp: int = 8, bad: int = 3) -> Snapshot:
                     "weights",
                     EPOCH + (9 if i == bad else 482),
                     9 if i == bad else 482,
+                    "begin" if i == bad else "end",
                 )
                 for i in range(tp)
             ),
@@ -482,6 +494,7 @@ def stuck(t: float = 992.0, tp: int = 8, bad: int = 3) -> Snapshot:
     )
 
 
+@_with_ranks
 def compiling(t: float = 80.0) -> Snapshot:
     base = loading(t, 2, 0)
     busy = process(
@@ -522,6 +535,7 @@ def compiling(t: float = 80.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def crashed(t: float = 610.0) -> Snapshot:
     base = stuck(t)
     gone = process(
@@ -556,6 +570,7 @@ def crashed(t: float = 610.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def ready(t: float = 600.0) -> Snapshot:
     base = loading(t)
     return replace(
@@ -588,6 +603,7 @@ def ready(t: float = 600.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def no_nvml(t: float = 300.0) -> Snapshot:
     return replace(
         loading(t),
@@ -599,6 +615,7 @@ def no_nvml(t: float = 300.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def hung_probe(t: float = 300.0) -> Snapshot:
     base = loading(t)
     return replace(
@@ -610,6 +627,7 @@ def hung_probe(t: float = 300.0) -> Snapshot:
     )
 
 
+@_with_ranks
 def two_servers(t: float = 300.0) -> Snapshot:
     return replace(
         loading(t),
@@ -625,6 +643,7 @@ def two_servers(t: float = 300.0) -> Snapshot:
 HOSTILE = "[/] [bold red]x[/bold red] \x1b[31mred\x1b[0m \x1b]0;title\x07 宽字符ｗｉｄｅ \u202eabc\u202c array[int] [@click=app.quit]"
 
 
+@_with_ranks
 def hostile(t: float = 300.0) -> Snapshot:
     """Every foreign string is one that breaks a careless screen."""
     base = stuck(t)
@@ -702,6 +721,7 @@ def dump(rank: int, stack: tuple[Frame, ...], t: float) -> StackDump:
     )  # fmt: skip
 
 
+@_with_ranks
 def with_stacks(request: int = 1, why: str = "key D", t: float = 995.0, refused: bool = False) -> Snapshot:
     """The stuck server with all ranks dumped."""
     dumps = tuple(dump(i, READING if i == 3 else BARRIER, t - 1) for i in range(8))

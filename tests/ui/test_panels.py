@@ -26,7 +26,7 @@ from widgets import gpu, port, startup, verdictbar, waiting, workers
 from widgets.ages import rough
 from widgets.detail_lines import detail_lines
 from widgets.hints import hint_line
-from widgets.line import Line, ascii_line, cell, crop, join_ends, plain, width_of, wrap
+from widgets.line import Line, ascii_line, cell, changed_cells, crop, join_ends, plain, width_of, wrap
 from widgets.meters import bar, by_slot, strip
 from widgets.phases import DONE, NEXT, NOW, rank_rows
 from widgets.stack_lines import StackOptions, common_outer, dump_lines
@@ -284,6 +284,20 @@ def test_doubt_is_a_number_and_a_silence_is_called_one() -> None:
     base = fakes.stuck()
     unsure = replace(base, verdict=replace(base.verdict, confidence=0.7))
     assert "70% sure, silent" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cells"),
+    [
+        ((("silent 26s", "dim"),), (("silent 27s", "dim"),), (8, 9)),
+        ((("same", "ok"),), (("same", "bad"),), (0, 4)),
+        ((("longer", ""),), (("long", ""),), (4, 6)),
+        ((("größe 1", ""),), (("größe 2", ""),), (6, 7)),
+        ((("漢 1", ""),), (("漢 2", ""),), (0, 20)),
+    ],
+)
+def test_only_cells_that_differ_are_sent(before: Line, after: Line, cells: tuple[int, int]) -> None:
+    assert changed_cells(before, after, 20) == cells
 
 
 def test_the_way_out_is_the_last_hint_to_go() -> None:
