@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class StackScreen(LinesScreen):
-    """Asks for dumps when opened. One process: its threads. Several: who stands where, the odd ones first."""
+    """Asks for dumps when opened. One process: its threads. Several: which ranks are where, the outliers first."""
 
     STEM = "stacks"
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (

@@ -48,6 +48,25 @@ def test_a_silent_driver_and_a_missing_one(tmp_path: Path) -> None:
     assert (off.status, off.text, off.remedy) == ("note", "no driver", "install it")
 
 
+def test_pyspy_beside_the_command_is_found_without_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user's installation: Python lies elsewhere, and the folder of the commands is not on the path."""
+    root = str(_proc(tmp_path / "proc"))
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    for name, text in (("sgmon", ""), ("py-spy", "#!/bin/sh\necho py-spy 0.4.1\n")):
+        (bin_ / name).write_text(text)
+        (bin_ / name).chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python3"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("site.getuserbase", lambda: str(tmp_path / "nobody"))
+    monkeypatch.setattr("sys.argv", [str(bin_ / "sgmon"), "doctor"])
+    found = _named(seeing(root, None, None), "py-spy")
+    assert (found.status, found.text) == ("ok", f"py-spy 0.4.1 ({bin_ / 'py-spy'})")
+    monkeypatch.setattr("sys.argv", ["-c"])
+    monkeypatch.chdir(bin_)
+    assert _named(seeing(root, None, None), "py-spy").text == "not found: no stacks"
+
+
 @pytest.mark.parametrize(("kind", "word"), [("pipe", "steal"), ("pty", "terminal"), ("null", "nothing is kept")])
 def test_the_kind_of_the_log(kind: str, word: str, tmp_path: Path) -> None:
     server = replace(watches.SERVER, log_kind=kind, log_path="")

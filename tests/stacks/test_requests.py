@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+
+from sgmon.analyse.stacks.pattern import PatternIndex
 from sgmon.analyse.stacks.requests import KEPT_DUMPS, KEPT_VIEWS, with_reading
 from sgmon.analyse.store import Store
 from sgmon.model import Event, Server, Snapshot, StacksReading
@@ -55,3 +62,32 @@ def test_a_recorded_hang_has_its_dumps_once() -> None:
     assert store.snapshot.stacks_request is not None
     assert store.snapshot.stacks_request.dumps == ()
     assert store.snapshot.stack_views[-1].classes[0].outlier
+
+
+def test_an_idle_watch_matches_no_pattern_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ticks and readings of /proc over unchanged dumps: the results of the first look serve."""
+    header, events = read(RECORDINGS / "demo-stuck-rank.jsonl.gz")
+    store = Store(header.epoch)
+    for event in events:
+        store.step(event)
+    searches: list[int] = []
+    first = PatternIndex.first
+    monkeypatch.setattr(PatternIndex, "first", lambda index, frames: searches.append(1) or first(index, frames))
+    end = store.snapshot.t
+    for number in range(1, 41):
+        store.step(Event(end + number / 4, "tick"))
+        store.step(Event(end + number / 4, "procs", replace(store.snapshot.procs)))
+    assert store.snapshot.stacks
+    assert searches == []
+    again = tuple(replace(dump, sample=9) for dump in store.snapshot.stacks)
+    store.step(Event(end + 11, "stacks", StacksReading(99, "", again)))
+    assert searches, "new dumps are matched"
+
+
+def test_the_general_tables_and_code_name_no_family() -> None:
+    """Links to reports are sources; all else that is of one kind of server lies in its folder."""
+    folder = files("sgmon.analyse.stacks")
+    for entry in folder.iterdir():
+        if entry.name.endswith((".py", ".toml")):
+            text = re.sub(r"https?://\S+", "", entry.read_text(encoding="utf-8"))
+            assert "sglang" not in text.lower(), entry.name

@@ -24,7 +24,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class CauseRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry as it stands in the book; the head of ``causes.toml`` says what the fields mean."""
+    """An entry as it is written in the book; the head of ``causes.toml`` says what the fields mean."""
 
     id: _Text
     title: _Text
@@ -117,7 +117,7 @@ def _filled(command: str, pids: Sequence[int]) -> str:
 
 
 def _subjects(facts: Facts) -> list[Subject]:
-    """Every process with its newest dump; dumps of processes that are not listed stand alone."""
+    """Every process with its newest dump; dumps of processes that are not listed come without one."""
     newest: dict[int, StackDump] = {}
     for dump in facts.dumps:
         if dump.pid not in newest or (dump.t, dump.sample) >= (newest[dump.pid].t, newest[dump.pid].sample):

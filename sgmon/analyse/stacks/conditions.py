@@ -29,7 +29,7 @@ SHOWN = 3  # processes whose evidence is worded
 
 
 class ConditionRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The keys of one condition, as they stand in the book. None: the key is not there."""
+    """The keys of one condition, as they are written in the book. None: the key is not there."""
 
     stack: str | None = None
     thread_stack: str | None = None

@@ -84,7 +84,7 @@ def _unguard(name: str) -> str:
 
 
 def _without(name: str, left: str, right: str) -> str:
-    """``name`` without what stands between ``left`` and ``right``; an open bracket cuts the rest."""
+    """``name`` without what is between ``left`` and ``right``; an open bracket cuts the rest."""
     kept: list[str] = []
     depth = 0
     for char in name:

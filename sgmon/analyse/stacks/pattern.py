@@ -2,7 +2,7 @@
 
 ``capture`` matches any ``Class.capture``; ``EAGLEWorker.__init__`` only that; ``event_loop_*`` by its start;
 ``all_reduce@torch/distributed/`` only in files below that folder, ``wait@file_baton.py`` only in that file.
-``a < b``: b stands somewhere outside of a. Alternatives are separated by " | ".
+``a < b``: b is further out than a (a was called from it). Alternatives are separated by " | ".
 """
 
 from __future__ import annotations

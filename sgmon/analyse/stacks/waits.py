@@ -79,7 +79,7 @@ def waits_in(dump: StackDump, rules: StackRules) -> StackWait | None:
 
 
 def wait_of(frames: Sequence[Frame], rules: StackRules) -> StackWait | None:
-    """The wait whose own frame is the innermost; of two at the same frame the one that stands first in the tables."""
+    """The wait whose own frame is the innermost; of two at the same frame the first one in the tables."""
     rows, index = _compiled(rules.folder)
     found = index.first(frames)
     if found is None:

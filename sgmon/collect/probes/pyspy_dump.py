@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import signal
+import site
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,9 +24,17 @@ _CAP_SYS_PTRACE = 19
 
 
 def find_pyspy() -> str | None:
-    """The py-spy that was installed with sgmon, else the one on the path."""
-    beside = Path(sys.executable).with_name("py-spy")
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which("py-spy")
+    """The py-spy that was installed with sgmon, else the one on the path.
+
+    A user's installation has its commands in a folder of their own, not beside Python, and often not on the path.
+    """
+    command = Path(sys.argv[0]) if sys.argv[0] else Path("sgmon")
+    folders = [Path(sys.executable).parent, Path(site.getuserbase(), "bin")]
+    folders += [command.absolute().parent] if command.is_file() else []
+    for path in (folder / "py-spy" for folder in folders):
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    return shutil.which("py-spy")
 
 
 class RunningDump:
