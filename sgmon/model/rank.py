@@ -66,6 +66,11 @@ class WaitKind(str, Enum):
 PEER_WAITS = frozenset({WaitKind.PEER, WaitKind.STORE, WaitKind.GPU_SPIN, WaitKind.GPU_SYNC})
 
 
+def cpu_counts(wait: WaitKind, done: bool) -> bool:
+    """CPU time is work unless it spins: in NCCL by its GPU, in a collective or its event loop by its stack."""
+    return wait not in PEER_WAITS and wait is not WaitKind.IDLE and not done
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """What a rank waits in. text: words that follow a name ("waits for ..."). signal: where it was read.
@@ -161,8 +166,8 @@ class Rank:
 
     @property
     def cpu_counts(self) -> bool:
-        """CPU time is work unless it spins: in NCCL by its GPU, in a collective or its event loop by its stack."""
-        return not self.waits_for_peer and self.wait.kind is not WaitKind.IDLE and not self.done
+        """Its CPU time is work."""
+        return cpu_counts(self.wait.kind, self.done)
 
     @property
     def cpu_mark(self) -> Mark | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,20 @@ class PhaseTable:
     """All phases of a family, in their usual order."""
 
     phases: tuple[Phase, ...] = ()
+    _known: dict[str, Phase] = field(init=False, repr=False, compare=False)
+    _places: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        main = [phase.name for phase in self.phases if not phase.draft_of]
+        places = {phase.name: main.index(phase.draft_of or phase.name) for phase in self.phases}
+        object.__setattr__(self, "_known", {phase.name: phase for phase in self.phases})
+        object.__setattr__(self, "_places", places)
 
     def of(self, name: str) -> Phase:
         """The phase of that name; "" counts as the first. One that is not in the table has its own name as words."""
         if not name and self.phases:
             return self.phases[0]
-        known = next((phase for phase in self.phases if phase.name == name), None)
-        return known or Phase(name, name or "start", f"in the {name or 'start'}")
+        return self._known.get(name) or Phase(name, name or "start", f"in the {name or 'start'}")
 
     def words(self, name: str) -> str:
         """ "weight load"; "start" while the phase is not known."""
@@ -70,9 +77,7 @@ class PhaseTable:
 
     def order(self, name: str) -> int:
         """Its place in the usual order, -1 for none. A draft model's phase has the place of the main model's."""
-        main = self.of(name).draft_of or name
-        names = [phase.name for phase in self.phases if not phase.draft_of]
-        return names.index(main) if main in names else -1
+        return self._places.get(name, -1)
 
     def repeated(self, name: str) -> bool:
         """Whether a draft model goes through it as well."""

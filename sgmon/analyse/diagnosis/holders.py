@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from sgmon.analyse.gpu.holders import FOREIGN_BYTES, Holding, holdings_in, in_the_way
+from sgmon.analyse.stacks.memo import Memo
 from sgmon.model import Evidence, Gpu, NextStep, Snapshot
 from sgmon.text import clean
 from sgmon.units import size
 
 MOST = 3
+_facts: Memo[tuple[Evidence, ...]] = Memo(4)
 
 
 def foreign_holders(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """The largest first. Before a start all GPUs count, then those that ranks are on."""
     if not _known(snapshot):
         return ()
+    inputs = (snapshot.gpu, snapshot.procs, snapshot.server, snapshot.candidates)
+    return _facts.get(inputs, (), lambda: _foreign_holders(snapshot))
+
+
+def _foreign_holders(snapshot: Snapshot) -> tuple[Evidence, ...]:
     found: list[tuple[int, Evidence]] = []
     for gpu in snapshot.gpu.gpus:
         if snapshot.server is None or gpu.ranks:

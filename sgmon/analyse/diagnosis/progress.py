@@ -19,7 +19,7 @@ from sgmon.units import duration, percent, rate
 BAR_S = 60.0
 
 
-def moving(context: Context) -> Verdict:
+def progress(context: Context) -> Verdict:
     """What the ranks do now. Called only when there was a sign of activity in time."""
     movers = [v for v in context.ranks if v.active(context.t)]
     slow = slowness(context, movers)

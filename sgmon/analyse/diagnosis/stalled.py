@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sgmon.analyse.diagnosis import silence_limits, usual
-from sgmon.analyse.diagnosis.blame import Line, line_up
+from sgmon.analyse.diagnosis.blame import Blame, find_blame
 from sgmon.analyse.diagnosis.clocks import clock_fact, kill_clocks
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import STEP_STACKS, dump_step, files_facts, log_fact, quiet_fact, since, wait_fact
@@ -15,7 +15,7 @@ from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 from sgmon.units import plural
 
-#: a line-up this sure is positive evidence: the usual quiet of the phase is no excuse any more
+#: a blame this sure is positive evidence: the usual silence of the phase is no excuse any more
 CERTAIN = 0.7
 #: waits of its own that explain why a rank is missing
 _OWN_WAITS = frozenset(
@@ -104,30 +104,30 @@ def stale_lock(context: Context) -> Verdict | None:
     )
 
 
-def still(context: Context) -> Verdict | None:
+def stalled(context: Context) -> Verdict | None:
     """No sign of activity for too long: suspect, then stalled; with the culprit where it can be told."""
     if context.quiet_s < silence_limits.SUSPECT_S:
         return None
-    line = line_up(context)
-    if line is not None and any(v.active(context.t) for v in line.culprits):
-        line = None  # the awaited rank works: slow, not hung
-    certain = line is not None and line.sure >= CERTAIN
+    blame = find_blame(context)
+    if blame is not None and any(v.active(context.t) for v in blame.culprits):
+        blame = None  # the awaited rank works: slow, not hung
+    certain = blame is not None and blame.sure >= CERTAIN
     limits = context.limits(certain=certain)
-    blamed: Sequence[Rank] = line.culprits if line is not None else context.ranks
+    blamed: Sequence[Rank] = blame.culprits if blame is not None else context.ranks
     if context.quiet_s < limits.suspect_s or any(v.wait.kind is WaitKind.STORAGE for v in blamed):
         return None  # storage has a clock of its own: a slow disk looks dead for long
-    evidence = _evidence(context, line)
-    stalled = context.quiet_s >= limits.stalled_s and not context.blind and len({e.signal for e in evidence}) >= 2
+    evidence = _evidence(context, blame)
+    proven = context.quiet_s >= limits.stalled_s and not context.blind and len({e.signal for e in evidence}) >= 2
     return Verdict(
-        "stalled" if stalled else "suspect",
-        _headline(context, line),
-        phase=line.culprits[0].phase if line is not None else context.phase,
+        "stalled" if proven else "suspect",
+        _headline(context, blame),
+        phase=blame.culprits[0].phase if blame is not None else context.phase,
         since_t=context.activity_t,
-        confidence=_confidence(context, line, stalled),
-        rule="peer-missing" if line is not None else "quiet",
-        odd_ranks=ranks_of(context, line.culprits) if line is not None else (),
+        confidence=_confidence(context, blame, proven),
+        rule="peer-missing" if blame is not None else "quiet",
+        odd_ranks=ranks_of(context, blame.culprits) if blame is not None else (),
         evidence=evidence,
-        next=_steps(context, line),
+        next=_steps(context, blame),
     )
 
 
@@ -152,12 +152,12 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
     )
 
 
-def _headline(context: Context, line: Line | None) -> str:
-    if line is not None:
-        stage = context.phases.during(line.culprits[0].phase)
-        who = plural(len(line.waiters), "other rank")
-        waits = f"{who} {verb(line.waiters, 'waits', 'wait')} for {verb(line.culprits, 'it', 'them')}"
-        return f"{_absence(line)} {stage}; {waits}"
+def _headline(context: Context, blame: Blame | None) -> str:
+    if blame is not None:
+        stage = context.phases.during(blame.culprits[0].phase)
+        who = plural(len(blame.waiters), "other rank")
+        waits = f"{who} {verb(blame.waiters, 'waits', 'wait')} for {verb(blame.culprits, 'it', 'them')}"
+        return f"{_absence(blame)} {stage}; {waits}"
     stage = context.in_phase
     if context.blind:
         return f"no counter of any rank can be read, and the log is silent {stage}"
@@ -173,8 +173,8 @@ def _headline(context: Context, line: Line | None) -> str:
     return f"no activity {stage}, on any of {plural(len(context.ranks), 'rank')}"
 
 
-def _absence(line: Line) -> str:
-    late = line.culprits
+def _absence(blame: Blame) -> str:
+    late = blame.culprits
     if all(v.importing for v in late):
         return f"{phrase(late, 'is')} stuck importing modules, and missing from the rendezvous"
     first = late[0]
@@ -184,15 +184,15 @@ def _absence(line: Line) -> str:
     return f"{phrase(late, 'is')} missing from the collective{at}"
 
 
-def _evidence(context: Context, line: Line | None) -> tuple[Evidence, ...]:
+def _evidence(context: Context, blame: Blame | None) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
-    if line is not None:
-        first = line.culprits[0]
+    if blame is not None:
+        first = blame.culprits[0]
         found.append(quiet_fact(context, first))
         stack = _stack_fact(first)
         found += [stack] if stack is not None else []
-        found += [wait_fact(context, v) if v.wait.text else quiet_fact(context, v) for v in line.waiters[:1]]
-        found.append(Evidence(line.signal, f"{names(line.culprits)}: {line.why}"))
+        found += [wait_fact(context, v) if v.wait.text else quiet_fact(context, v) for v in blame.waiters[:1]]
+        found.append(Evidence(blame.signal, f"{names(blame.culprits)}: {blame.why}"))
     else:
         found += [quiet_fact(context, v) for v in context.ranks[:2]]
         found += [
@@ -216,13 +216,13 @@ def _stack_fact(rank: Rank) -> Evidence | None:
     return Evidence("stack", f"{rank.label} is in {rank.stack.frame}{same}", rank.name, rank.pid)
 
 
-def _confidence(context: Context, line: Line | None, stalled: bool) -> float:
-    sure = line.sure if line is not None else 0.7
+def _confidence(context: Context, blame: Blame | None, proven: bool) -> float:
+    sure = blame.sure if blame is not None else 0.7
     if context.blind:
         return 0.3
-    return round(sure if stalled else sure * 0.7, 2)
+    return round(sure if proven else sure * 0.7, 2)
 
 
-def _steps(context: Context, line: Line | None) -> tuple[NextStep, ...]:
-    views: Sequence[Rank] = line.culprits if line is not None else context.ranks
+def _steps(context: Context, blame: Blame | None) -> tuple[NextStep, ...]:
+    views: Sequence[Rank] = blame.culprits if blame is not None else context.ranks
     return (*(dump_step(v) for v in views[:1]), STEP_STACKS)

@@ -15,13 +15,13 @@ _ROLES = ESSENTIAL_ROLES - {Role.WEIGHT_CACHE}
 def stopped(context: Context) -> Verdict | None:
     """The stopped processes, what stopped them, and who waits for them."""
     alive = [p for p in context.snapshot.procs.processes if p.role in _ROLES and not p.gone]
-    halted = [p for p in alive if p.state == "T" or p.frozen or p.wchan == "__refrigerator" or _traced(context, p)]
+    halted = [p for p in alive if p.halted in ("stopped", "frozen") or _traced(context, p)]
     if not halted:
         return None
     everyone = len(halted) == len(alive) and len(alive) > 1
     names = _names(context, halted)
-    frozen = context.snapshot.procs.cgroup_frozen or any(p.frozen or p.wchan == "__refrigerator" for p in halted)
-    traced = [p for p in halted if p.state == "t"]
+    frozen = context.snapshot.procs.cgroup_frozen or any(p.halted == "frozen" for p in halted)
+    traced = [p for p in halted if p.halted == "traced"]
     others = [v for v in context.ranks if v.pid not in {p.pid for p in halted}]
     waiting = [v for v in others if not v.active(context.t)]
     own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
@@ -54,7 +54,7 @@ def stopped(context: Context) -> Verdict | None:
 
 def _traced(context: Context, process: Process) -> bool:
     """In state t for long, and not by our own dump."""
-    if process.state != "t":
+    if process.halted != "traced":
         return False
     request = context.snapshot.stacks_request
     ours = request is not None and not request.done

@@ -13,9 +13,9 @@ from sgmon.analyse.diagnosis.crash import crashed, shut_down
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
-from sgmon.analyse.diagnosis.progress import cpu_alone, moving
+from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
-from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, still, storage
+from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
 from sgmon.analyse.diagnosis.stopped import stopped
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict
 from sgmon.servers import registry
@@ -47,7 +47,7 @@ RULES: tuple[Rule, ...] = (
     still_spinning,
     storage,
     stale_lock,
-    still,
+    stalled,
 )
 
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
@@ -80,7 +80,7 @@ def _judge(context: Context) -> Verdict:
     if _unmoved(context):
         return _came_late(context)
     alone = cpu_alone(context)
-    return moving(context) if alone is None else busy_for_nothing(context, alone)
+    return progress(context) if alone is None else busy_for_nothing(context, alone)
 
 
 def _no_server(snapshot: Snapshot) -> Verdict:
@@ -132,7 +132,7 @@ def _silent_before(context: Context) -> bool:
 
 def _unmoved(context: Context) -> bool:
     """Nothing has moved since sgmon came, into a start that was silent already: no ground to call it alive.
-    When that lasts, the rules of the still take over."""
+    When that lasts, the stall rules apply."""
     began_t = context.snapshot.server_seen_t or 0.0
     moved = context.helpers_t > began_t or any(
         mark.t > v.clock.first_t

@@ -14,6 +14,7 @@ from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.analyse.phase import phase_of_snapshot, phases_of_stacks, version_of
 from sgmon.analyse.ranks.log_progress import Progress, progress_of
 from sgmon.analyse.ranks.waits import wait_of
+from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.waits import read_stacks
 from sgmon.model import (
@@ -27,6 +28,7 @@ from sgmon.model import (
     StackDump,
     WaitKind,
 )
+from sgmon.model.rank import cpu_counts
 from sgmon.model.roles import Role
 from sgmon.servers.phases import PhaseTable
 from sgmon.servers.registry import role_label
@@ -35,6 +37,8 @@ from sgmon.servers.registry import role_label
 #: than this neither
 STACK_FRESH_S = 300.0
 KEPT_DUMPS = 3
+_milestones: Memo[dict[str, tuple[RankMilestone, ...]]] = Memo(8)
+_progress: Memo[dict[str, Progress]] = Memo(8)
 _HALTED = {"stopped": RankState.PAUSED, "frozen": RankState.FROZEN, "traced": RankState.TRACED}
 
 
@@ -58,19 +62,30 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
     phase, source = phase_of_snapshot(snapshot)
     table = family_of(snapshot).phases
     chosen = subjects(snapshot.procs.processes)
+    version = version_of(snapshot)
     names = tuple(process.rank for process in chosen if process.role is Role.WORKER)
     inputs = _Inputs(
         snapshot,
         phase,
         clocks={c.pid: c for c in snapshot.clocks if c.gone_t is None},
         lines={p.rank: p for p in snapshot.log.ranks},
-        passed=_passed(snapshot),
+        passed=_milestones.get((snapshot.log, snapshot.server), snapshot.epoch, lambda: _passed(snapshot)),
         stacked=phases_of_stacks(snapshot),
         before={rank.process.key: rank.phase for rank in snapshot.ranks},
-        progress=progress_of(snapshot.log, names, version_of(snapshot), table),
+        progress=_progress.get(
+            (snapshot.log, table),
+            (names, version),
+            lambda: progress_of(snapshot.log, names, version, table),
+        ),
         table=table,
     )
-    ranks = _with_done(tuple(_rank(process, inputs) for process in chosen), table)
+    phases = [_phase(process, inputs) for process in chosen]
+    over = table.order("scheduler_ready")
+    behind = any(table.order(own) < over for own in phases)
+    ranks = tuple(
+        _rank(process, inputs, own, done=behind and table.order(own) >= over)
+        for process, own in zip(chosen, phases, strict=True)
+    )
     return replace(snapshot, phase=phase, phase_source=source, ranks=(*ranks, *_ended(snapshot, ranks)))
 
 
@@ -92,7 +107,8 @@ def _will_be_worker(process: Process) -> bool:
     return bool(process.rank or process.rank_inferred or process.becomes is Role.WORKER)
 
 
-def _rank(process: Process, inputs: _Inputs) -> Rank:
+def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
+    """done: its own start is over while other ranks are behind. CPU time of its idle loop is no activity then."""
     snapshot, role = inputs.snapshot, process.role
     clock = inputs.clocks.get(process.pid)
     progress = inputs.progress.get(process.rank)
@@ -101,6 +117,8 @@ def _rank(process: Process, inputs: _Inputs) -> Rank:
     wait = wait_of(process, clock, stack)
     first = clock.first_t if clock is not None and clock.first_t is not None else 0.0
     other = next((m.t for m in clock.marks if m.signal != "cpu"), 0.0) if clock is not None else 0.0
+    cpu = clock.mark("cpu") if clock is not None else None
+    cpu_t = cpu.t if cpu is not None and cpu_counts(wait.kind, done) else 0.0
     return Rank(
         name=process.rank,
         label=_label(snapshot.family, process.rank, role),
@@ -108,16 +126,17 @@ def _rank(process: Process, inputs: _Inputs) -> Rank:
         process=process,
         clock=clock,
         pids=_pids(snapshot, process),
-        phase=_phase(process, role, inputs),
+        phase=phase,
         passed=inputs.passed.get(process.rank, ()) if role is Role.WORKER else (),
         progress=progress,
         wait=wait,
         stack=stack,
         state=_state(process, role, wait.kind),
-        activity_t=0.0,
+        activity_t=max(first, other, cpu_t),
         non_cpu_t=max(first, other),
         gpu=gpu_of(process, snapshot.gpu.gpus),
         dumps=dumps,
+        done=done,
     )
 
 
@@ -138,33 +157,20 @@ def _state(process: Process, role: Role, wait: WaitKind) -> RankState:
     return RankState.WAITING if wait is not WaitKind.NONE else RankState.RUNNING
 
 
-def _phase(process: Process, role: Role, inputs: _Inputs) -> str:
+def _phase(process: Process, inputs: _Inputs) -> str:
     """Its own phase: of its last line where it is behind the furthest rank, else of its stack, else the server's.
 
     A process that cannot run stays where it was, whatever the others do.
     """
     if process.halted and process.key in inputs.before:
         return inputs.before[process.key]
-    if role is Role.IMPORTING:
+    if process.role is Role.IMPORTING:
         return "spawn"
     place = inputs.progress.get(process.rank)
     line = inputs.lines.get(process.rank)
     if place is not None and line is not None and place != max(inputs.progress.values()):
         return inputs.table.after(line.phase) if line.event == "end" else line.phase
     return inputs.stacked.get(process.pid, inputs.phase)
-
-
-def _with_done(ranks: tuple[Rank, ...], table: PhaseTable) -> tuple[Rank, ...]:
-    """With what depends on the others: whether its own start is over; CPU time of an idle loop is no activity."""
-    over = table.order("scheduler_ready")
-    behind = any(table.order(rank.phase) < over for rank in ranks)
-    done = [replace(rank, done=behind and table.order(rank.phase) >= over) for rank in ranks]
-    return tuple(replace(rank, activity_t=_activity_t(rank)) for rank in done)
-
-
-def _activity_t(rank: Rank) -> float:
-    cpu = rank.cpu_mark
-    return max(rank.non_cpu_t, cpu.t) if cpu is not None and rank.cpu_counts else rank.non_cpu_t
 
 
 def _dumps(snapshot: Snapshot, pid: int, clock: ActivityClock | None) -> tuple[StackDump, ...]:
