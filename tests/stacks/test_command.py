@@ -87,7 +87,7 @@ def test_text_of_a_hang() -> None:
     assert text.index("95 % ·") < text.index("80 % ·")
     assert "tree (outermost first)" in "\n".join(summary_lines(found, full=True))
     again = json.loads(msgspec.json.encode(found))
-    assert again["sgmon_stacks"] == 1
+    assert again["sgmon_stacks"] == 2
     assert [entry["ranks"] for entry in again["classes"]] == [["TP1"], ["TP0", "TP2", "TP3"]]
 
 

@@ -18,6 +18,15 @@ from typing import Annotated, Literal
 import msgspec
 
 from sgmon.analyse.stacks.pattern import StackPattern, stack_pattern
+from sgmon.analyse.stacks.signals import (
+    compilers_are,
+    has_error,
+    has_thread_in,
+    in_state,
+    port_shows,
+    ras_shows,
+    text_of,
+)
 from sgmon.model import CauseSource, LogState, PortReading, Process, RasReading, StackDump, Thread
 from sgmon.model.roles import Role
 from sgmon.text import clean, mask
@@ -155,16 +164,18 @@ class Condition:
             if line is None:
                 return None
             seen.append(f"log: {mask(clean(line.strip(), 160))}")
-        if row.error is not None and not _has_error(facts.log, row.error):
+        if row.error is not None and not has_error(facts.log, row.error):
             return None
-        if row.compilers is not None and not _compilers(subjects, row.compilers):
+        if row.compilers is not None and not compilers_are(
+            row.compilers, [s.process for s in subjects if s.process is not None]
+        ):
             return None
         if row.ras is not None:
-            if facts.ras is None or not _ras(facts.ras, row.ras):
+            if facts.ras is None or not ras_shows(facts.ras, row.ras):
                 return None
             seen.append(f"NCCL says: {row.ras}")
         if row.port is not None:
-            if facts.port is None or not _port(facts.port, row.port):
+            if facts.port is None or not port_shows(facts.port, row.port):
                 return None
             seen.append(f"port {facts.port.port}: {row.port}")
         return seen
@@ -176,7 +187,7 @@ class Condition:
         pids = {subject.pid for subject in here}
         return any(
             (pattern is None or _frame_in(pattern, other.threads()[:1]) is not None)
-            and (state is None or _state(other, state))
+            and (state is None or in_state(other.process, state))
             for other in subjects
             if len(pids) > 1 or other.pid not in pids
         )
@@ -189,17 +200,17 @@ class Condition:
             return None
         for key in _REGEXES:
             if key in self.regexes:
-                text = _text_of(process, key, self.regexes[key])
+                text = text_of(process, key, self.regexes[key])
                 if text is None:
                     return None
                 seen.append(f"{key} {text}")
         if row.role is not None and subject.role not in self.roles:
             return None
         if row.state is not None:
-            if process is None or not _state(subject, row.state):
+            if process is None or not in_state(process, row.state):
                 return None
             seen.append(f"state {process.state}")
-        return None if row.threads is not None and not _has_thread_in(process, row.threads) else seen
+        return None if row.threads is not None and not has_thread_in(process, row.threads) else seen
 
     def _stacks_here(self, subject: Subject) -> list[str] | None:
         seen: list[str] = []
@@ -245,64 +256,3 @@ def _frame_in(pattern: StackPattern, threads: Sequence[Thread]) -> str | None:
         if index is not None:
             return thread.frames[index].function
     return None
-
-
-def _has_error(log: LogState | None, kinds: str) -> bool:
-    return log is not None and log.error is not None and log.error.kind in kinds.split("|")
-
-
-def _state(subject: Subject, letters: str) -> bool:
-    return subject.process is not None and not subject.process.gone and subject.process.state in letters
-
-
-def _has_thread_in(process: Process | None, letter: str) -> bool:
-    return process is not None and any(state[:1] in letter and count > 0 for state, count in process.thread_states)
-
-
-def _text_of(process: Process | None, key: str, regex: re.Pattern[str]) -> str | None:
-    """The first text of this kind that fits, cleaned; None when none does or it cannot be seen."""
-    if process is None:
-        return None
-    for text in _texts(process, key):
-        if text and regex.search(text):
-            return mask(clean(text, 100))
-    return None
-
-
-def _texts(process: Process, key: str) -> tuple[str, ...]:
-    if key == "wchan":
-        return (process.wchan or "",)
-    if key == "call":
-        call = process.call
-        return (f"{call.name} {call.target}".strip(),) if call is not None else ()
-    if key == "fd":
-        return tuple(f"{fd.target} {fd.note}".strip() for fd in process.fds)
-    if key == "lock":
-        return (process.waits_for_lock,)
-    if key == "tcp":
-        return tuple(f"{peer.state} {peer.local} -> {peer.remote}" for peer in process.tcp)
-    return (process.shards.fstype,) if process.shards is not None else ()
-
-
-def _compilers(subjects: Sequence[Subject], wanted: str) -> bool:
-    processes = [subject.process for subject in subjects if subject.process is not None]
-    if not processes:
-        return False
-    some = any(process.compilers or process.role == Role.COMPILER for process in processes)
-    return some == (wanted == "some")
-
-
-def _ras(ras: RasReading, wanted: str) -> bool:
-    if wanted == "mute":
-        return ras.answer == "mute" or ras.mute_connections > 0
-    comms = ras.communicators if ras.answer == "ok" else ()
-    if wanted == "incomplete":
-        return any(rank.missing for comm in comms for rank in comm.ranks)
-    unchanged = ras.unequal_unchanged is True
-    return unchanged and any(comm.crossed == (wanted == "crossed") for comm in comms if comm.behind)
-
-
-def _port(port: PortReading, wanted: str) -> bool:
-    if wanted == "foreign":
-        return any(listener.ours is False for listener in port.listeners)
-    return port.answer == wanted

@@ -49,7 +49,7 @@ def summarize(
     missing = {found.why: found for dump in dumps for found in dump.missing}
     newest = {dump.pid: dump for dump in dumps if dump.threads}
     return Summary(
-        sgmon_stacks=1,
+        sgmon_stacks=2,
         pid=pid,
         family=family,
         version=version,
