@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Process, RankProgress, Role, Snapshot
+from sgmon.servers import registry
+from sgmon.servers.phases import Phase, PhaseTable
 from widgets.ages import rough
 
-#: phases in their usual order with a long and a short column name
-COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("spawn", "spawn", "spwn"),
-    ("dist_init", "dist", "dist"),
-    ("weights", "weights", "wght"),
-    ("kv_cache", "kv", "kv"),
-    ("graphs", "graphs", "grph"),
-    ("draft_dist_init", "d.dist", "d.di"),
-    ("draft_weights", "d.weights", "d.we"),
-    ("draft_kv_cache", "d.kv", "d.kv"),
-    ("draft_graphs", "d.graphs", "d.gr"),
-    ("scheduler_ready", "sched", "schd"),
-    ("disagg", "disagg", "disg"),
-    ("http", "http", "http"),
-    ("warmup", "warmup", "warm"),
-    ("ready", "ready", "redy"),
-)
-_ORDER = {name: index for index, (name, _, _) in enumerate(COLUMNS)}
-#: shown only when the log speaks of them
-_OPTIONAL = {"draft_dist_init", "draft_weights", "draft_kv_cache", "draft_graphs", "disagg"}
 #: milestones that only a leading rank prints: no difference between ranks
 _LEADER_ONLY = {"nccl_comm", "weights_format", "weights_progress", "weights_100", "kv_profile", "graph_progress"}
 _LEADER_ONLY |= {f"draft_{name}" for name in _LEADER_ONLY} | {"custom_ar_disabled", "mq_connect"}
-#: these belong to the launcher, not to a rank
-MAIN_PHASES = ("http", "warmup", "ready")
-
 DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
 
 
@@ -55,10 +34,15 @@ def natural_key(text: str) -> tuple[object, ...]:
     return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text))
 
 
-def columns_for(snapshot: Snapshot) -> tuple[str, ...]:
-    """The phases that get a column: the usual ones, and those of a draft model when it has any."""
+def phase_table(snapshot: Snapshot) -> PhaseTable:
+    """The phases of the watched server's family."""
+    return registry.get(snapshot.family).phases
+
+
+def columns_for(snapshot: Snapshot) -> tuple[Phase, ...]:
+    """The phases that get a column: the usual ones of the family, and those that only some starts have when seen."""
     seen = {milestone.phase for milestone in snapshot.log.milestones} | {snapshot.log.phase}
-    return tuple(name for name, _, _ in COLUMNS if name not in _OPTIONAL or name in seen)
+    return tuple(p for p in phase_table(snapshot).phases if p.column and (not p.optional or p.name in seen))
 
 
 def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
@@ -114,12 +98,12 @@ def _row(
     rank: str,
     last: RankProgress | None,
     is_importing: bool,
-    columns: tuple[str, ...],
+    columns: tuple[Phase, ...],
     single: bool,
     main_phase: str,
     odd: bool,
 ) -> RankRow:
-    mine = [name for name in columns if single or name not in MAIN_PHASES]
+    mine = [phase for phase in columns if single or not phase.launcher]
     if last is None or last.phase in ("", "launch"):
         words, kind = (
             ("importing (normal, no log lines)", "importing") if is_importing else ("no log line yet", "rank")
@@ -130,37 +114,39 @@ def _row(
             at, ended = 0, False
         for_s = None
     else:
-        at = _place(mine, last.phase)
+        at = _place(phase_table(snapshot), mine, last.phase)
         ended = last.event == "end" or last.phase in ("ready", "serving", "scheduler_ready")
         words, kind, for_s = last.milestone, "rank", _age_of(snapshot, last)
-        if main_phase in MAIN_PHASES and not single:
+        if main_phase and not single:
             at, ended, words, for_s = len(mine), True, "all done", None
     cells = []
-    for index, name in enumerate(columns):
-        if name not in mine:
+    following = phase_table(snapshot).after(last.phase) if last is not None and ended else ""
+    for index, phase in enumerate(columns):
+        if phase not in mine:
             cells.append(NOT_OURS)
         elif index < at or (index == at and ended):
             cells.append(DONE)
         elif index == at:
             cells.append(NOW)
-        elif index == at + 1 and ended:
+        elif phase.name == following:
             cells.append(NEXT)
         else:
             cells.append(NOT_YET)
     return RankRow((rank,), tuple(cells), words, for_s, odd, kind)
 
 
-def _main_row(snapshot: Snapshot, columns: tuple[str, ...], main_phase: str) -> RankRow:
+def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -> RankRow:
     cells = []
-    at = MAIN_PHASES.index(main_phase) if main_phase in MAIN_PHASES else -1
+    own = [phase.name for phase in columns if phase.launcher]
+    at = own.index(main_phase) if main_phase in own else -1
     ready = snapshot.log.ready_line is not None or main_phase in ("ready", "serving")
-    for name in columns:
-        if name not in MAIN_PHASES:
+    for phase in columns:
+        if not phase.launcher:
             cells.append(NOT_OURS)
-        elif ready or MAIN_PHASES.index(name) < at:
+        elif ready or own.index(phase.name) < at:
             cells.append(DONE)
         else:
-            cells.append(NOW if MAIN_PHASES.index(name) == at else NOT_YET)
+            cells.append(NOW if own.index(phase.name) == at else NOT_YET)
     if _has_no_launcher(snapshot.procs.processes) or has_ended(snapshot):
         words = "has ended"
     elif ready:
@@ -174,27 +160,24 @@ def _main_row(snapshot: Snapshot, columns: tuple[str, ...], main_phase: str) -> 
 
 
 def _main_phase(snapshot: Snapshot) -> str:
-    """How far the launcher is: one of MAIN_PHASES, or "" while it waits for the ranks."""
+    """How far the launcher is: one of its own phases, or "" while it waits for the ranks."""
     if snapshot.log.ready_line is not None:
         return "ready"
-    if snapshot.log.phase in MAIN_PHASES:
+    if phase_table(snapshot).of(snapshot.log.phase).launcher:
         return snapshot.log.phase
     if snapshot.log.http_up_line is not None:
         return "warmup"
     return ""
 
 
-def _place(columns: Iterable[str], phase: str) -> int:
+def _place(table: PhaseTable, columns: Sequence[Phase], name: str) -> int:
     """The column of a phase; a phase without one counts as the last column before it."""
-    order = _ORDER.get(phase)
-    names = list(columns)
-    if phase in names:
-        return names.index(phase)
-    if phase == "serving":
-        return len(names)
-    if order is None:
+    usual = [phase.name for phase in table.phases]
+    if name not in usual:
         return 0
-    return max((i for i, name in enumerate(names) if _ORDER[name] <= order), default=0)
+    before = set(usual[: usual.index(name) + 1])
+    after_all = table.of(name).launcher and not table.of(name).column
+    return len(columns) if after_all else max((i for i, p in enumerate(columns) if p.name in before), default=0)
 
 
 def _age_of(snapshot: Snapshot, last: RankProgress) -> int | None:
@@ -204,7 +187,9 @@ def _age_of(snapshot: Snapshot, last: RankProgress) -> int | None:
 
 def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     """How long each finished phase took, over all ranks: from its first line to the first line of a later one."""
-    passed = ((m.phase, snapshot.passed_t(m)) for m in snapshot.log.milestones if m.phase in _ORDER)
+    passed = (
+        (m.phase, snapshot.passed_t(m)) for m in snapshot.log.milestones if phase_table(snapshot).order(m.phase) >= 0
+    )
     dated = ((phase, t) for phase, t in passed if t is not None)
     return tuple((phase, int(took_s)) for phase, took_s in phase_seconds(dated))
 

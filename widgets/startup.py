@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sgmon.model import Bar, Snapshot
+from sgmon.servers import registry
+from sgmon.servers.phases import Phase
 from sgmon.text import clean
 from sgmon.units import age, rank_list
 from widgets.ages import ago, rough
 from widgets.line import Line, cell, cell_len
 from widgets.meters import bar
 from widgets.panel import Panel
-from widgets.phases import COLUMNS, DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
+from widgets.phases import DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
 
-_NAMES = {name: (long, short) for name, long, short in COLUMNS}
 _MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", "")}
 _BAR_NAMES = {"weights_progress": "weight shards", "graph_progress": "graph batches"}
 
@@ -32,7 +33,7 @@ class BarView(NamedTuple):
 class StartupView(NamedTuple):
     """What the startup panel shows."""
 
-    columns: tuple[str, ...]
+    columns: tuple[Phase, ...]
     rows: tuple[RankRow, ...]
     bars: tuple[BarView, ...]
     took: tuple[tuple[str, int], ...]
@@ -76,7 +77,8 @@ def select(snapshot: Snapshot) -> StartupView:
         )
         if args.nnodes > 1:
             shape = f"{shape} node {args.node_rank} of {args.nnodes}".strip()
-        version = f"SGLang {clean(server.version, 30)}" if server.version else ""
+        label = registry.get(snapshot.family).label
+        version = f"{label} {clean(server.version, 30)}" if server.version else ""
         identity = " · ".join(part for part in (model, shape, version, f"pid {server.pid}") if part)
         if server.started_epoch is not None:
             up_s = rough(snapshot.epoch + snapshot.t - server.started_epoch)
@@ -132,10 +134,10 @@ def paint(view: StartupView, width: int, height: int) -> list[Line]:
     return rows
 
 
-def _plan(columns: Sequence[str], room: int) -> tuple[list[str], list[int]]:
+def _plan(columns: Sequence[Phase], room: int) -> tuple[list[str], list[int]]:
     """Column names and widths: long names where they fit, else short ones; spare cells go to all alike."""
     for index, least in ((0, 5), (1, 4)):
-        names = [_NAMES[name][index] for name in columns]
+        names = [phase.short if index else phase.column for phase in columns]
         widths = [max(least, cell_len(name) + 1) for name in names]
         if sum(widths) <= room or index:
             break
@@ -206,7 +208,7 @@ def _took_line(view: StartupView, label_width: int, widths: Sequence[int]) -> Li
         return ()
     times = dict(view.took)
     spans = [cell(" took", label_width, "dim")]
-    for name, cells in zip(view.columns, widths, strict=True):
-        text = age(times[name]) if name in times else ""
+    for phase, cells in zip(view.columns, widths, strict=True):
+        text = age(times[phase.name]) if phase.name in times else ""
         spans.append(cell(text if cell_len(text) < cells else "", cells, "dim"))
     return tuple(spans)
