@@ -5,12 +5,13 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import shlex
 from collections.abc import Iterator
 
 from sgmon.discovery import inner, journal
 from sgmon.discovery.containers import Container, option
 from sgmon.discovery.inner import Inside
-from sgmon.discovery.logtarget import TAIL_LINES, LogTarget, by_command, shell, unread
+from sgmon.discovery.logtarget import TAIL_LINES, LogTarget, by_command, by_hand, unread
 from sgmon.proc import fds, stat
 
 _DOCKER_ROOT = "/var/lib/docker"
@@ -60,7 +61,8 @@ def _docker_logs(host: Inside, argv: tuple[str, ...], container: Container, sour
     command = ("docker", *other, "logs", "--follow", "--tail", TAIL_LINES, container.id)
     if socket.startswith("/") and not os.access(host.reach(socket), os.W_OK):
         why = "docker keeps the log, and this user may ask neither its files nor its daemon"
-        return unread("pipe", source, why, f"{_SUDO}sudo {shell((*command[:-1], container.short))} | sgmon --log -")
+        asked = shlex.join(("sudo", *command[:-1], container.short))
+        return unread("pipe", source, why, f"{_SUDO}{by_hand(asked)}")
     return by_command(command, source)
 
 
@@ -119,7 +121,9 @@ def _podman(root: str, container: Container, source: str) -> LogTarget:
     if not path:
         why = f"podman keeps no log of this container (its log driver is {driver})"
         return unread("pipe", source, why, "start it with --log-driver k8s-file")
-    return _readable(inner.of(root, container.keeper), path, source, shell((*command[:-1], container.short)))
+    return _readable(
+        inner.of(root, container.keeper), path, source, shlex.join(("sudo", *command[:-1], container.short))
+    )
 
 
 def _conmon_log(argv: tuple[str, ...]) -> tuple[str, str]:
@@ -147,23 +151,23 @@ def _cri(root: str, container: Container, source: str) -> LogTarget:
     if container.runtime == "cri-o" and container.argv:
         driver, path = _conmon_log(container.argv)
         if path:
-            return _readable(host, path, f"{source} ({driver})", f"crictl logs -f {container.short}")
+            return _readable(host, path, f"{source} ({driver})", f"sudo crictl logs -f {container.short}")
     names = fnmatch.filter(host.listing("/var/log/containers"), f"*-{container.id}.log")
     if names:
         path = host.real(f"/var/log/containers/{names[0]}")
         return _readable(host, path, source, _kubectl(names[0]))
     found = list(_of_pod(host, container)) + list(_nerdctl(host, container))
     if len(found) == 1:
-        return _readable(host, found[0], source, f"crictl logs -f {container.short}")
+        return _readable(host, found[0], source, f"sudo crictl logs -f {container.short}")
     which = f"it is one of {', '.join(found[:4])}" if found else "its file was not found below /var/log/pods"
-    first = f"give it with --log, or: crictl logs -f {container.short} | sgmon --log -"
+    first = f"give it with --log, or: {by_hand(f'sudo crictl logs -f {container.short}')}"
     return unread("pipe", source, which, first)
 
 
 def _kubectl(name: str) -> str:
     """The command of a person without the node, from POD_NAMESPACE_CONTAINER-ID.log."""
     pod, namespace, rest = [*name.split("_", 2), "", ""][:3]
-    return f"kubectl logs -f -n {namespace} {pod} -c {rest.rpartition('-')[0]}"
+    return shlex.join(("kubectl", "logs", "-f", "-n", namespace, pod, "-c", rest.rpartition("-")[0]))
 
 
 def _of_pod(host: Inside, container: Container) -> Iterator[str]:
@@ -197,7 +201,7 @@ def _readable(host: Inside, path: str, source: str, command: str) -> LogTarget:
     here = host.reach(path)
     if os.access(here, os.R_OK) or not _denied(here):
         return _file(host, path, source)
-    return unread("pipe", source, f"this user may not read {path}", f"{_SUDO}sudo {command} | sgmon --log -")
+    return unread("pipe", source, f"this user may not read {path}", f"{_SUDO}{by_hand(command)}")
 
 
 def _denied(path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sgmon.proc import files, stat
+from sgmon.proc import fds, files, stat, status
 
 _ID = r"(?P<id>[0-9a-f]{64})"
 #: how runtimes name control groups (cgroupfs and systemd drivers)
@@ -49,6 +49,18 @@ def of(root: str, pid: int) -> Container | None:
             if match:
                 return Container(runtime, match["id"], pod)
     return None
+
+
+def keeps(root: str, container: Container, target: str) -> bool:
+    """Whether ``target`` (of a link in /proc/PID/fd) is the output of the container's first process: what was started
+    by "docker exec" has another one, which no runtime keeps. True also when that cannot be seen."""
+    for pid in stat.pids(root) if container.keeper is not None else ():
+        try:
+            if stat.read(root, pid).ppid == container.keeper and status.read(root, pid).ns_pids[-1:] == (1,):
+                return target in (fds.link(root, pid, 1), fds.link(root, pid, 2))
+        except OSError:
+            continue
+    return True
 
 
 def _groups(root: str, pid: int) -> list[str]:

@@ -4,17 +4,19 @@ the command that prints it, or why there is none to read."""
 from __future__ import annotations
 
 import os
+import re
 from typing import NamedTuple
 
 from sgmon.discovery import container_logs, containers, inner, journal, output_readers, slurm
 from sgmon.discovery.inner import Inside
-from sgmon.discovery.logtarget import GIVE_LOG, LogTarget, by_command, unread
+from sgmon.discovery.logtarget import GIVE_LOG, LogTarget, by_command, by_hand, unread
 from sgmon.discovery.output_readers import Reader
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Missing
 from sgmon.proc import fds, files, mounts, stat
 
 _MOST_HOPS = 6  # SERVER | ts | grep | tee FILE
+_CONTAINER_FOLDER = re.compile(r"containers/([0-9a-f]{12})[0-9a-f]{52}/")
 _NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
@@ -124,7 +126,9 @@ def _of_reader(hop: _Hop, reader: Reader) -> LogTarget:
 def _kept(hop: _Hop) -> LogTarget | None:
     """A container's runtime or Slurm reads the output; None for neither."""
     container = containers.of(hop.root, hop.pid)
-    if container is not None:
+    if container is not None and (container.keeper is not None or not _from_outside(hop)):
+        if not containers.keeps(hop.root, container, hop.target):
+            return None  # started with "docker exec", or by a supervisor in the container
         return container_logs.find(hop.root, container, f"{hop.source} -> {fds.kind(hop.target)}")
     job = slurm.job(hop.root, hop.pid)
     if not job:
@@ -138,27 +142,44 @@ def _kept(hop: _Hop) -> LogTarget | None:
 
 
 def _nobody(hop: _Hop) -> LogTarget:
-    """No process that sgmon sees reads the pipe."""
-    outside = _from_outside(hop.inside)
+    """No process that sgmon sees reads it."""
+    outside = _from_outside(hop)
     if outside:
-        why = "the server writes into a pipe, and its reader is not visible: it runs outside of this container"
-        return unread("pipe", hop.source, why, f"where this command works: {outside} | sgmon --log -")
+        kind = fds.kind(hop.target)
+        goes = {"pipe": "into a pipe", "pty": "to a terminal"}.get(kind, "into a socket")
+        why = f"the server writes {goes}, and its reader is not visible: it runs outside of this container"
+        return unread(kind, hop.source, why, f"where this command works: {by_hand(outside)}")
+    if containers.of(hop.root, hop.pid) is not None:
+        why = "the server was not started as its container's own program, and the reader of its output is not visible"
+        return unread("pipe", hop.source, why, f"start it as: ... > FILE 2>&1; or {GIVE_LOG}")
     why = "the server writes into a pipe, and its reader is not visible"
     sudo = "" if os.geteuid() == 0 else ", or run sgmon with sudo"
     return unread("pipe", hop.source, why, f"{GIVE_LOG}, or --log-command with what prints it{sudo}")
 
 
-def _from_outside(inside: Inside) -> str:
-    """The command for the log of this container, when sgmon runs in it too; "" elsewhere."""
-    if inside.prefix:
+def _from_outside(hop: _Hop) -> str:
+    """The command for the log of this container, when sgmon runs in it too and the output is that of its first
+    process; "" elsewhere."""
+    inside = hop.inside
+    try:
+        main = (fds.link(hop.root, 1, 1), fds.link(hop.root, 1, 2))
+    except OSError:
+        main = (hop.target, None)
+    if inside.prefix or hop.target not in main:
         return ""
-    name = os.uname().nodename
+    name = _own_id(inside) or os.uname().nodename
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         namespace = inside.text(_NAMESPACE).strip()
-        return f"kubectl logs -f{f' -n {namespace}' if namespace else ''} {name}"
+        return f"kubectl logs -f{f' -n {namespace}' if namespace else ''} {os.uname().nodename}"
     if inside.has("/run/.containerenv"):
         return f"podman logs -f {name}"
     return f"docker logs -f {name}" if inside.has("/.dockerenv") else ""
+
+
+def _own_id(inside: Inside) -> str:
+    """The short id of our own container: its runtime mounts files of a folder with that name (/etc/resolv.conf)."""
+    found = (_CONTAINER_FOLDER.search(row.root) or _CONTAINER_FOLDER.search(row.source) for row in inside.rows)
+    return next((match[1] for match in found if match), "")
 
 
 def _terminal(hop: _Hop) -> LogTarget:
@@ -172,9 +193,11 @@ def _terminal(hop: _Hop) -> LogTarget:
         paths = ", ".join(reader.files[0] for reader in readers[:4])
         why = "the server writes to a terminal of tmux, where several panes are piped into files"
         return unread("pty", hop.source, why, f"give the right one with --log: {paths}")
-    container = containers.of(hop.root, hop.pid)
-    if container is not None:
-        return container_logs.find(hop.root, container, f"{hop.source} -> terminal")
+    kept = _kept(hop)
+    if kept is not None:
+        return kept
+    if _from_outside(hop):
+        return _nobody(hop)
     why = "the server writes to a terminal, which keeps nothing that could be read"
     return unread("pty", hop.source, why, f"start it as: ... > FILE 2>&1; or {GIVE_LOG}")
 

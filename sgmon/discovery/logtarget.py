@@ -30,7 +30,7 @@ def by_command(command: tuple[str, ...], source: str) -> LogTarget:
     if shutil.which(command[0]):
         return LogTarget("", "command", source, command=command)
     why = f"only {command[0]} can print it, which is not installed here"
-    return unread("pipe", source, why, f"where it is: {shell(command)} | sgmon --log -")
+    return unread("pipe", source, why, f"where it is: {by_hand(shlex.join(command))}")
 
 
 def unread(kind: str, source: str, why: str, remedy: str) -> LogTarget:
@@ -38,6 +38,7 @@ def unread(kind: str, source: str, why: str, remedy: str) -> LogTarget:
     return LogTarget("", kind, source, missing=Missing("log", why, remedy))
 
 
-def shell(command: tuple[str, ...]) -> str:
-    """A command as a person types it."""
-    return shlex.join(command)
+def by_hand(command: str) -> str:
+    """What a person types to follow the log through a command. docker logs and podman logs print what the server
+    wrote to stderr to theirs, which a plain "|" would lose."""
+    return f"{command} 2>&1 | sgmon --log -"

@@ -12,6 +12,7 @@ from sgmon.proc import fds, files, stat
 _WRITE_FLAGS = 0o3  # O_WRONLY | O_RDWR (fcntl.h)
 #: programs that keep what a terminal shows; others with a terminal's master (sshd, a desktop) keep no file
 _KEEPERS = ("script", "tmux: server", "tmux")
+_RUNTIMES = ("conmon", "containerd-shim")  # what they read is asked for through ``containers``
 _MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
 _INDEX = re.compile(r"^tty-index:\s*(\d+)", re.MULTILINE)  # fdinfo of a master, since Linux 4.14
 _PTS = re.compile(r"^/dev/pts/(\d+)$")
@@ -43,8 +44,10 @@ def anywhere(root: str, pid: int, target: str) -> Reader | None:
     process (20-40 ms)."""
     for other in stat.pids(root):
         try:
+            if other == pid or stat.read(root, other).comm.startswith(_RUNTIMES):
+                continue
             held = [fd for fd, its in fds.read(root, other).items() if its == target]
-            if other != pid and any(not _writes(root, other, fd) for fd in held):
+            if any(not _writes(root, other, fd) for fd in held):
                 return _reader(root, other)
         except OSError:
             continue

@@ -40,12 +40,8 @@ def limits(folders: dict[str, str]) -> Limits:
     memory = folders.get("memory", "")
     cpu = folders.get("cpu", "")
     freezer = folders.get("freezer", "")
-    frozen = _value(f"{unified}/cgroup.events", "frozen") if unified else None
-    if frozen is None and freezer:
-        state = _text(f"{freezer}/freezer.state").strip()
-        frozen = None if not state else int(state != "THAWED")
     return Limits(
-        frozen=None if frozen is None else bool(frozen),
+        frozen=_frozen(unified, freezer),
         throttled=_first(_value(f"{cpu or unified}/cpu.stat", "nr_throttled")),
         oom_kills=_first(
             _value(f"{memory}/memory.oom_control", "oom_kill") if memory else None,
@@ -53,6 +49,15 @@ def limits(folders: dict[str, str]) -> Limits:
         ),
         memory_max_bytes=_size(f"{memory}/memory.limit_in_bytes" if memory else f"{unified}/memory.max"),
     )
+
+
+def _frozen(unified: str, freezer: str) -> bool | None:
+    """Either hierarchy may be the one that freezes: a hybrid host has the group in both, and docker pauses by v1."""
+    state = _text(f"{freezer}/freezer.state").strip() if freezer else ""
+    newer = _value(f"{unified}/cgroup.events", "frozen") if unified else None
+    if not state and newer is None:
+        return None
+    return bool(newer) or state not in ("", "THAWED")
 
 
 def host_oom_kills(root: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -22,7 +23,9 @@ STEADY_S = 20.0
 SAME_MOST_BYTES = 16 << 20
 #: it has said what it had to say when nothing comes for this long
 SETTLED_S = 1.0
-_STDERR_KEPT_BYTES = 2048
+_KEPT_BYTES = 2048
+#: print what the server wrote to stderr to their own stderr: both are the log
+_SPLITS = re.compile(r"(?:^|[/\s])(?:docker|podman|nerdctl|crictl)(?:\s|$)")
 _END_S = 0.3
 
 #: PR_SET_PDEATHSIG = 1: it ends with us however we end; Python ignores SIGPIPE, which must not be inherited
@@ -47,6 +50,7 @@ class CommandLog:
         self._argv = argv
         self._clock = clock
         self._name = clean(mask(shlex.join(argv)), 200)
+        self._one_stream = any(_SPLITS.search(word) for word in argv)
         self._stream = Stream(self._name, "command", clock)
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = False
@@ -81,6 +85,8 @@ class CommandLog:
         if not data:
             return self._end(now)
         self.busy, self._data_t = True, now
+        if self._one_stream:
+            self._stderr = (self._stderr + data)[-_KEPT_BYTES:]
         return self._pass_on(data)
 
     def close(self) -> None:
@@ -97,7 +103,7 @@ class CommandLog:
                 [sys.executable, "-I", "-S", "-c", _RUN, str(os.getpid()), *self._argv],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.STDOUT if self._one_stream else subprocess.PIPE,
                 start_new_session=True,
             )
         except OSError as err:
@@ -106,8 +112,8 @@ class CommandLog:
         self._held = bytearray() if self._seen_bytes else None
 
     def _read_stderr(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stderr is not None
-        self._stderr = (self._stderr + (available(process.stderr.fileno()) or b""))[-_STDERR_KEPT_BYTES:]
+        if process.stderr is not None:
+            self._stderr = (self._stderr + (available(process.stderr.fileno()) or b""))[-_KEPT_BYTES:]
 
     def _pass_on(self, data: bytes) -> LogReading | None:
         if self._held is None:
@@ -141,8 +147,9 @@ class CommandLog:
             return self._compare()
         if self._ended:
             self._ended = False
-            return self._tell("appeared", self._complaint())
-        return self._tell("", self._complaint()) if self._complaint() else None
+            return self._tell("appeared", "")
+        complaint = "" if self._one_stream else self._complaint()
+        return self._tell("", complaint) if complaint else None
 
     def _end(self, now: float) -> LogReading | None:
         """It has ended, or closed its output. What it said less of than before (it could not reach the server, the
@@ -163,7 +170,7 @@ class CommandLog:
             return self._compare()
         self._held = None
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        said = f": {self._complaint()}" if self._complaint() else ""
+        said = f": {self._complaint()}" if code and self._complaint() else ""
         self._ended = True
         return self._tell("ended", f"{self._name} has ended ({how}){said}; sgmon starts it again")
 
@@ -175,7 +182,7 @@ class CommandLog:
         return self._stream.reading(b"", change, note)
 
     def _complaint(self) -> str:
-        """The last line of its stderr."""
+        """The last line of its stderr, or of all that it printed."""
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
         return clean(mask(lines[-1]), 200) if lines else ""
 

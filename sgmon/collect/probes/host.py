@@ -38,6 +38,7 @@ class Host:
         self._others_t = -TCP_EVERY_S
         self._groups: dict[int, str] = {}
         self._locks: list[locks.Lock] | None = None
+        self._alive: frozenset[int] = frozenset()
 
     def refresh(self, pids: list[int]) -> None:
         """Once per reading. ``pids``: living members, the launcher first; any of them shows the shared tables."""
@@ -48,7 +49,10 @@ class Host:
         self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
         self._schedule.run(("host", "groups"), 30.0, self._groups.clear)
         self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure)
-        self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
+        died, self._alive = not self._alive.issubset(pids), frozenset(pids)
+        read = self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
+        if died and not read:  # whether it was the OOM killer is told with the news of the death
+            self._read_limits()
 
     def socket_words(self, inode: int) -> str:
         """A socket in words. A table is read anew for a socket it does not hold, though not at once again; "" for

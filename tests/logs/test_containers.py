@@ -1,0 +1,253 @@
+"""The simulated server in a real docker and a real podman: milestones, verdict and log as on the bare host."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sgmon import demo
+from sgmon.analyse.log.fold import LogFold
+from sgmon.model import LogReading
+from tests.logs import runtimes
+from tests.logs.runtimes import Container, Dockerd, Runtime
+from tests.real.watching import ALARMS, Watcher
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+SPEED = 6.0
+
+
+@pytest.fixture(scope="session")
+def dockerd(tmp_path_factory) -> Iterator[Dockerd]:
+    runtimes.need("dockerd", "docker", "runc", "containerd")
+    daemon = Dockerd(tmp_path_factory.mktemp("docker"))
+    try:
+        if why := daemon.until_ready():
+            runtimes.skip(why)
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+@pytest.fixture
+def docker(dockerd) -> Iterator[Runtime]:
+    yield dockerd.runtime
+    dockerd.runtime.clean_up()
+
+
+@pytest.fixture(scope="session")
+def podman_storage(tmp_path_factory) -> Runtime:
+    runtimes.need("podman", "conmon", "runc")
+    runtime = runtimes.podman(tmp_path_factory.mktemp("podman"))
+    if not runtime("info", check=False):
+        runtimes.skip("podman info fails")
+    return runtime
+
+
+@pytest.fixture
+def podman(podman_storage) -> Iterator[Runtime]:
+    yield podman_storage
+    podman_storage.clean_up()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def serve(runtime: Runtime, *options: str, scenario: str = "healthy", network: str = "host", speed: float = SPEED):
+    command = ("-m", "tests.logs.in_container", scenario, "2", str(free_port()), str(speed))
+    return runtime.start(*command, options=options, network=network)
+
+
+@pytest.fixture
+def watch(tmp_path) -> Iterator[object]:
+    watchers: list[Watcher] = []
+
+    def start(container: Container, **settings: object) -> Watcher:
+        watchers.append(Watcher(tmp_path / f"{container.name}.jsonl.gz", pid=container.pid, **settings))
+        return watchers[-1]
+
+    yield start
+    for watcher in watchers:
+        watcher.stop()
+
+
+@pytest.fixture(scope="session")
+def bare() -> list[tuple[str, str]]:
+    """(milestone, rank) of the same start on the bare host, sorted: two ranks print in any order."""
+    with demo.start("healthy", tp=2, speed=SPEED) as server:
+        end = time.monotonic() + 100
+        while "ready to roll" not in (text := Path(server.log).read_text()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    fold = LogFold()
+    fold.feed(LogReading(path="log", text=text), 0.0)
+    return kinds(fold.state().milestones)
+
+
+def kinds(milestones) -> list[tuple[str, str]]:
+    return sorted({(m.name, m.rank) for m in milestones if m.name not in ("weights_progress", "weights_100")})
+
+
+def ready_as_on_the_host(watcher: Watcher, bare) -> None:
+    """No alarm on the way, the ready line read, the port asked, and every milestone of a bare start."""
+    watcher.wait_for("ready", timeout_s=120)
+    assert not ALARMS & set(watcher.states()), watcher.history()
+    assert kinds(watcher.snapshot.log.milestones) == bare
+    assert watcher.snapshot.log.args.tp == 2 and watcher.snapshot.port.status == 200
+
+
+def test_docker(docker, watch, bare):
+    container = serve(docker)
+    watcher = watch(container)
+    ready_as_on_the_host(watcher, bare)
+    server = watcher.snapshot.server
+    assert server.log_path == docker("inspect", "-f", "{{.LogPath}}", container.name)
+    assert (
+        server.log_source
+        == f"fd 2 of pid {container.pid} -> pipe -> docker container {container.id[:12]} (json-file)"
+    )
+    assert server.version == "0.5.23"  # read in its own mount namespace
+
+
+def test_docker_with_its_own_network(docker, watch):
+    """127.0.0.1 is another one there: /health is asked in the server's network namespace."""
+    watcher = watch(serve(docker, network="none"))
+    assert watcher.wait_for("ready", timeout_s=120)
+    assert watcher.snapshot.port.status == 200 and "network namespace" in watcher.snapshot.port.note
+
+
+def test_docker_rotates(docker, watch, bare):
+    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
+    watcher = watch(container)
+    ready_as_on_the_host(watcher, bare)
+    assert len(list(Path(watcher.snapshot.server.log_path).parent.glob("*-json.log.*"))) > 2
+
+
+def test_a_watch_that_comes_after_rotations(docker, watch, bare):
+    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
+    first = watch(container)
+    first.wait_for("ready", timeout_s=120)
+    first.stop()
+    ready_as_on_the_host(watch(container), bare)
+
+
+@pytest.mark.parametrize("options", [("--log-driver", "local"), ("--log-driver", "local", "-t")])
+def test_a_driver_that_only_docker_reads(docker, watch, bare, options):
+    container = serve(docker, *options)
+    watcher = watch(container)
+    ready_as_on_the_host(watcher, bare)
+    server = watcher.snapshot.server
+    assert server.log_kind == "command" and server.log_command[-1] == container.id
+    assert server.log_command[:4] == (*docker.argv, "logs")
+
+
+def test_docker_keeps_no_log(docker, watch):
+    watcher = watch(serve(docker, "--log-driver", "none"))
+    watcher.wait_for("ready", timeout_s=120)
+    (gap,) = [gap for gap in watcher.snapshot.server.missing if gap.signal == "log"]
+    assert "keeps no log" in gap.why
+
+
+def test_docker_pause(docker, watch):
+    container = serve(docker, speed=1.0)
+    watcher = watch(container)
+    watcher.wait_for("progressing", timeout_s=60)
+    container("pause")
+    said = watcher.wait_for("stopped", timeout_s=60)
+    assert "frozen" in said.verdict.headline or "paused" in said.verdict.headline, said.verdict.headline
+    container("unpause")
+    watcher.wait_for("progressing", after=said.at, timeout_s=60)
+
+
+def test_docker_kill(docker, watch):
+    container = serve(docker, speed=1.0)
+    watcher = watch(container)
+    watcher.wait_for("progressing", timeout_s=60)
+    container("kill")
+    assert watcher.wait_for("crashed", timeout_s=60)
+
+
+def test_a_rank_is_killed_for_memory(docker, watch):
+    container = serve(docker, "--memory", "600m", speed=1.0)
+    watcher = watch(container)
+    end = time.monotonic() + 100
+    while not (ranks := [p for p in watcher.snapshot.procs.processes if p.title == "sglang::scheduler_TP1"]):
+        assert time.monotonic() < end, watcher.history()
+        time.sleep(0.1)
+    Path(f"/proc/{ranks[0].pid}/oom_score_adj").write_text("1000")
+    docker("exec", container.name, "/bin/sh", "-c", "head -c 800m /dev/zero | tail", check=False)
+    said = watcher.wait_for("crashed", timeout_s=60)
+    assert said.verdict.odd_ranks == ("TP1",), said.verdict
+    assert "killed by the kernel's OOM killer" in said.verdict.headline, said.verdict
+
+
+def test_from_inside_the_container(docker):
+    """There the reader of the pipe is not to be seen: the command for the host is named, the rest is as outside."""
+    container = serve(docker)
+    end = time.monotonic() + 100
+    while "ready to roll" not in container.output():
+        assert time.monotonic() < end
+    seen = container.sgmon("status", "--json", "--no-gpu")
+    text = json.dumps(seen)
+    assert f"docker logs -f {container.id[:12]} 2>&1 | sgmon --log -" in text, text
+    assert seen["server"]["pid"] == 1 and seen["port"]["status"] == 200
+
+
+def test_started_by_an_exec(docker, watch):
+    """Its output is that of docker exec, which nothing keeps: the container's own log is another one."""
+    container = docker.start("-c", "import time; time.sleep(1000)")
+    port = str(free_port())
+    main = [*docker.argv, "exec", container.name, sys.executable, "-m", "tests.logs.in_container"]
+    with subprocess.Popen([*main, "healthy", "2", port, "1"], stdout=subprocess.DEVNULL) as executed:
+        watcher = Watcher(Path(os.devnull), port=int(port))
+        try:
+            watcher.wait_for("progressing", timeout_s=60)
+            (gap,) = [gap for gap in watcher.snapshot.server.missing if gap.signal == "log"]
+            assert "not started as its container's own program" in gap.why
+        finally:
+            watcher.stop()
+            container("kill")
+            executed.wait()
+
+
+def test_podman(podman, watch, bare):
+    container = serve(podman)
+    watcher = watch(container)
+    ready_as_on_the_host(watcher, bare)
+    server = watcher.snapshot.server
+    assert server.log_path.endswith(f"{container.id}/userdata/ctr.log")
+    assert f"podman container {container.id[:12]} (k8s-file)" in server.log_source
+
+
+def test_podman_with_a_terminal(podman, watch, bare):
+    ready_as_on_the_host(watch(serve(podman, "-t")), bare)
+
+
+def test_podman_rotates(podman, watch):
+    """conmon begins a new file and throws the old one away: what nobody has read by then is lost, the rest is not."""
+    watcher = watch(serve(podman, "--log-opt", "max-size=8k"))
+    watcher.wait_for("ready", timeout_s=120)
+    assert not ALARMS & set(watcher.states()), watcher.history()
+    assert ("ready", "") in kinds(watcher.snapshot.log.milestones)
+
+
+def test_podman_pause_and_kill(podman, watch):
+    container = serve(podman, speed=1.0)
+    watcher = watch(container)
+    watcher.wait_for("progressing", timeout_s=60)
+    container("pause")
+    said = watcher.wait_for("stopped", timeout_s=60)
+    container("unpause")
+    watcher.wait_for("progressing", after=said.at, timeout_s=60)
+    container("kill")
+    assert watcher.wait_for("crashed", timeout_s=60)
