@@ -128,7 +128,8 @@ class LogFold:
             self._finish(t)  # the server goes on in a new file: what it said still holds
         log.path, log.kind, log.change = reading.path, reading.kind, reading.change
         log.size = reading.size if reading.size is not None else log.size
-        log.note = reading.note or log.note
+        if reading.note or reading.change:
+            log.note = reading.note
         if reading.text:
             self._take(reading.text, t)
 
