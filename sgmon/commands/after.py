@@ -86,7 +86,7 @@ def write_step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
 def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
     """Markdown: verdict, evidence, phases."""
     verdict, server = snapshot.verdict, snapshot.server
-    yield f"### SGLang start: {verdict.state} (exit code {code})"
+    yield f"### Start of the server: {verdict.state} (exit code {code})"
     yield ""
     yield mask(clean(verdict.headline, 500))
     yield ""

@@ -14,6 +14,7 @@ from sgmon.discovery import TargetError
 from sgmon.model import Role, Snapshot
 from sgmon.recording.codec import RecordingError
 from sgmon.recording.replay import ReplaySource
+from sgmon.servers import registry
 from sgmon.watch.engine import Engine
 
 HELP = "the evidence bundle, redacted, for a bug report"
@@ -43,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         return NO_SERVER
     if engine.snapshot.server is None:
-        print(f"sgmon: no SGLang server found ({engine.snapshot.looked_for}). {_newest_flight()}", file=sys.stderr)
+        print(
+            f"sgmon: no {registry.labels()} server found ({engine.snapshot.looked_for}). {_newest_flight()}",
+            file=sys.stderr,
+        )
         return NO_SERVER
     try:
         bundle = make(

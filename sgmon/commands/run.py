@@ -58,10 +58,10 @@ def start(command: list[str], log: str) -> Started:
     if command[:1] == ["--"]:
         command = command[1:]
     if not command:
-        raise UsageError("nothing to run: try sgmon run -- python -m sglang.launch_server --model-path MODEL")
+        raise UsageError("nothing to run: give the server's own command line after sgmon run --")
     if shutil.which(command[0]) is None:
-        raise UsageError(f"no program {command[0]!r}: check the path, or activate the environment that has SGLang")
-    path = Path(log) if log else Path(f"sglang-{time.strftime('%Y%m%d-%H%M%S')}.log")
+        raise UsageError(f"no program {command[0]!r}: check the path, or activate the environment that has it")
+    path = Path(log) if log else Path(f"server-{time.strftime('%Y%m%d-%H%M%S')}.log")
     path = path.absolute()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 def table(runs: list[FinishedStart]) -> list[str]:
     rows: list[tuple[str, ...]] = [
-        ("id", "when", "outcome", "took", "lines", "model", "sizes", "SGLang", "GPU", "caches")
+        ("id", "when", "outcome", "took", "lines", "model", "sizes", "version", "GPU", "caches")
     ]
     rows += [_row(one) for one in runs]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -83,7 +83,7 @@ def full(one: FinishedStart) -> list[str]:
     lines = [
         f"start {one.id}: {one.outcome} after {units.duration(one.duration_s)}, {one.lines} lines: {one.headline}",
         f"begun    {datetime.fromtimestamp(one.started):%Y-%m-%d %H:%M:%S} on {key.host or '?'}, pid {one.pid}",
-        f"model    {key.model}, {key.parallel}, SGLang {key.version or '?'}",
+        f"model    {key.model}, {key.parallel}, version {key.version or '?'}",
         f"GPU      {key.gpu or '?'}; model on {key.mount or '?'}, caches {key.caches or 'not known'}",
         f"log      {one.log or '?'}",
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-#: 2: roles and ``ranks`` are neutral of the server family (``worker`` for SGLang's scheduler)
+#: 2: roles are neutral of the family of servers: ``worker`` was ``scheduler``, ``controller`` was ``dp_controller``
 SCHEMA = 2
 
 
@@ -55,7 +55,7 @@ class CauseReport(Report, frozen=True):
 
 
 class ServerReport(Report, frozen=True):
-    """The watched server. family: its kind ("sglang"). argv: secrets masked."""
+    """The watched server. family: its kind, a name of ``sgmon.servers``. argv: secrets masked."""
 
     family: str
     pid: int

@@ -35,7 +35,7 @@ def _ended(rank: Rank) -> Process:
 
 
 def role_label(server: Server | None, process: Process) -> str:
-    """What the server's family calls the role of this process: Role.WORKER."""
+    """What the server's family calls the role of this process: "scheduler"."""
     return registry.role_label("" if server is None else server.family, process.role)
 
 

@@ -10,6 +10,7 @@ from sgmon.analyse.diagnosis import usual
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
 from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Server, Snapshot
+from sgmon.servers import registry
 from sgmon.text import clean
 
 #: states whose progress line says for how long they have lasted
@@ -70,7 +71,8 @@ def _since(snapshot: Snapshot) -> str:
 def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
     args = server.args
     yield (
-        f"server  pid {server.pid}, SGLang {server.version or '?'}, {safe(args.model_path) or '?'}, "
+        f"server  pid {server.pid}, {registry.get(server.family).label} {server.version or '?'}, "
+        f"{safe(args.model_path) or '?'}, "
         f"tp={args.tp} dp={args.dp} pp={args.pp}, port {args.port}"
     )
     yield from (f"ranks   {line}" for line in _ranks(snapshot))

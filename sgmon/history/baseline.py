@@ -21,7 +21,7 @@ WIDENING: tuple[tuple[tuple[str, ...], str], ...] = (
         ("model", "version", "parallel", "gpu", "host"),
         "same model, version, parallel sizes, GPU and host; other caches",
     ),
-    (("model", "parallel", "gpu", "host"), "same model, parallel sizes, GPU and host; another SGLang version"),
+    (("model", "parallel", "gpu", "host"), "same model, parallel sizes, GPU and host; another version"),
     (("model", "parallel", "gpu"), "same model, parallel sizes and GPU; another host"),
 )
 

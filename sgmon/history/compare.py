@@ -108,7 +108,7 @@ def _changed(a: tuple[tuple[str, str], ...], b: tuple[tuple[str, str], ...]) -> 
 def _words(start: FinishedStart) -> str:
     took = units.duration(start.duration_s)
     version, parallel = start.key.version or "?", start.key.parallel or "?"
-    return f"{start.outcome} after {took}, {start.lines} lines, SGLang {version}, {parallel}"
+    return f"{start.outcome} after {took}, {start.lines} lines, version {version}, {parallel}"
 
 
 def _place(passed: PassedMilestone | None) -> str:

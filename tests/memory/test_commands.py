@@ -144,7 +144,7 @@ def test_run_gives_the_childs_exit_code_and_a_log(tmp_path: Path) -> None:
     )
     assert done.returncode == 7, done.stderr
     assert "has ended with code 7" in done.stderr
-    logs = list(tmp_path.glob("sglang-*.log"))
+    logs = list(tmp_path.glob("server-*.log"))
     assert [log.read_text() for log in logs] == ["no server\n"]
 
 

@@ -1,4 +1,4 @@
-"""The page of a bundle: laid out like SGLang's bug report form, so that it can be pasted there. Pure."""
+"""The page of a bundle: laid out like a GitHub bug report form, so that it can be pasted there. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sgmon.export.bundle.collect import Materials
 from sgmon.export.text import as_text
 from sgmon.history import from_snapshot
 from sgmon.model import Process, Snapshot
-from sgmon.servers.registry import role_label
+from sgmon.servers.registry import get, role_label
 from sgmon.text import clean, masked_argv
 
 #: GitHub takes 65,536 characters
@@ -124,7 +124,7 @@ def _environment(materials: Materials) -> Iterator[tuple[str, str]]:
     snapshot = materials.snapshot
     server = snapshot.server
     if server is not None:
-        yield "SGLang", f"{server.version or '?'} ({server.version_source})"
+        yield get(server.family).label, f"{server.version or '?'} ({server.version_source})"
         yield "model", f"{server.args.model_path}, {from_snapshot.parallel(server.args)}, ep{server.args.ep}"
     yield from materials.versions
     yield from materials.machine
