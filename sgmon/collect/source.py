@@ -41,7 +41,8 @@ class Source(Protocol):
 
 
 class LiveSource:
-    """Runs the probes, each in its own thread, and yields what they say; a tick at least each 250 ms."""
+    """Runs the probes, each in its own thread, and yields what they say; a tick at least each 250 ms, less often
+    where readings are asked for less often than once a second."""
 
     replay = ""
 
@@ -58,13 +59,14 @@ class LiveSource:
         self._dropped_t: float | None = None
         self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
         self._stop = threading.Event()
+        self._tick_s = TICK_S * max(1.0, settings.interval_s)
         made = (probes or live_probes)(self.watched, self)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
         self._server_asked = False
         self._server_key: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Event]:
-        ticked = -TICK_S
+        ticked = -self._tick_s
         late = [thread for thread in self._threads if thread.probe.kind != "server"]
         for thread in self._threads:
             if thread not in late:
@@ -75,11 +77,11 @@ class LiveSource:
                 for thread in late:
                     thread.start()
                 late = []
-            if now - ticked >= TICK_S:
+            if now - ticked >= self._tick_s:
                 ticked = now
                 yield from self._tick(now)
             try:
-                event = self._queue.get(timeout=max(0.01, TICK_S - (now - ticked)))
+                event = self._queue.get(timeout=max(0.01, self._tick_s - (now - ticked)))
             except queue.Empty:
                 continue
             self._notice(event)

@@ -39,7 +39,7 @@ def live_engine(
         recorder=recorder,
         keeper=_keeper(source.epoch, flight_only) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
-        publish_s=PUBLISH_S if remember else 0.0,
+        publish_s=PUBLISH_S * max(1.0, settings.interval_s) if remember else 0.0,
         user_causes=causes,
     )
 

@@ -34,7 +34,8 @@ class LogProbe:
         self._file = FileLog(watched)
         self._stream: CommandLog | InputLog | None = None
         self._command: tuple[str, ...] = ()
-        self.interval_s = self._file.interval_s
+        self._pace = max(1.0, watched.settings.interval_s)  # who asks for less is read less often
+        self.interval_s = self._file.interval_s * self._pace
         self.busy = False
 
     def read(self) -> LogReading | None:
@@ -42,7 +43,7 @@ class LogProbe:
         try:
             return follower.read()
         finally:
-            self.busy, self.interval_s = follower.busy, follower.interval_s
+            self.busy, self.interval_s = follower.busy, follower.interval_s * self._pace
 
     def close(self) -> None:
         self._file.close()
