@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from sgmon.collect.probes.base import Clock, ProbeError, Watched
-from sgmon.collect.probes.server import ServerProbe
+from sgmon.collect.probes.server import LOOK_MOST_S, ServerProbe
 from sgmon.discovery import TargetError, find, servers
 from sgmon.discovery.tree import Members
 from sgmon.settings import Settings
@@ -205,7 +205,7 @@ def test_a_newer_server_does_not_take_the_watch_away_but_is_listed_and_can_be_ch
     server_probe, watched = probe(fake)
     server_probe.read()
     serve(fake, 200, 31001)
-    watched.clock._zero -= 10
+    watched.clock._zero -= LOOK_MOST_S + 1
     seen = server_probe.read()
     assert seen.server.pid == 100 and [c.pid for c in seen.candidates] == [200, 100]
     server_probe.request(200)

@@ -35,6 +35,15 @@ def test_at_once_and_then_each_five_seconds():
     assert run(Times(), 5.0, 16) == [0.0, 5.0, 10.0, 15.0]
 
 
+def test_a_longer_interval_makes_all_reads_rarer():
+    times = Times()
+    schedule = Schedule(times.now, interval_s=2.0)
+    for second in range(0, 31, 2):
+        times.now_t = float(second)
+        schedule.run("key", 5.0, times.work)
+    assert times.ran == [0.0, 10.0, 20.0, 30.0]
+
+
 def test_slow_work_is_stretched_but_not_for_ever():
     times = Times()
     times.cost = 0.06

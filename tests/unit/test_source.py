@@ -84,6 +84,12 @@ def test_silence_still_moves_time() -> None:
     assert seen[2].t > seen[0].t
 
 
+def test_ticks_are_rarer_at_a_longer_interval() -> None:
+    source = LiveSource(Settings(interval_s=2.0), lambda watched, source: [])
+    first, second = _until(source, lambda seen: len(seen) >= 2)[:2]
+    assert second.t - first.t >= 0.49
+
+
 def test_an_event_that_waited_in_the_queue_does_not_bring_the_old_server_back() -> None:
     source = _source()
     old, new = Server(100, 1000), Server(200, 2000)

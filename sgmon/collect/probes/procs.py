@@ -63,7 +63,7 @@ class Tree:
         root = watched.settings.proc_root.rstrip("/") or "/proc"
         now = watched.clock.now
         self._root = root
-        self._schedule = Schedule(now)
+        self._schedule = Schedule(now, watched.settings.interval_s)
         self._host = Host(root, server, self._schedule, now)
         self._pids = Members(root, server.pid, server.start_ticks)
         self._endings = Endings(live=root == "/proc")

@@ -11,10 +11,14 @@ _STEPS = 8
 
 
 class Schedule:
-    """When which read is due. ``now`` gives seconds; a read that took long is stretched up to eight times."""
+    """When which read is due. ``now`` gives seconds; a read that took long is stretched up to eight times.
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    interval_s: how often a reading is asked for. Above a second everything else becomes rarer with it.
+    """
+
+    def __init__(self, now: Callable[[], float], interval_s: float = 1.0) -> None:
         self._now = now
+        self._stretch = max(1.0, interval_s)
         self._due: dict[Hashable, float] = {}
 
     def run(self, key: Hashable, every_s: float, work: Callable[[], None], spread: int = 0) -> bool:
@@ -24,6 +28,7 @@ class Schedule:
         if start < self._due.get(key, start):
             return False
         first = key not in self._due
+        every_s *= self._stretch
         work()
         took = self._now() - start
         wait = min(max(every_s, took / SHARE), every_s * _STRETCH)

@@ -6,17 +6,21 @@ from dataclasses import replace
 
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.discovery import TargetError, find
+from sgmon.discovery.describe import RETITLED
 from sgmon.model import Server, ServerReading
 from sgmon.proc import exits, stat
 from sgmon.settings import Settings
 
 #: a whole look at /proc costs about 50 us a process; between two looks only the known pid is asked for
 LOOK_EVERY_S = 5.0
+#: on a host with many processes looks become rarer: they may take this share of the time
+LOOK_SHARE = 0.001
+LOOK_MOST_S = 30.0
 
 
 class ServerProbe:
-    """While there is no server: a whole look each interval. Then one each ``LOOK_EVERY_S`` (its log may move, another
-    server may start), and at once when its pid has ended."""
+    """While there is no server: a whole look each interval. Then one each ``LOOK_EVERY_S`` or rarer (its log may
+    move, another server may start), and at once when its pid has ended."""
 
     name = "server"
     kind = "server"
@@ -29,6 +33,7 @@ class ServerProbe:
         self._settings = watched.settings
         self._requested: int | None = None  # a pid, until a look at it has succeeded
         self._looked_t: float | None = None
+        self._next_s = LOOK_EVERY_S
 
     def request(self, pid: int) -> None:
         """Watch the server of this pid from the next read on. Any thread."""
@@ -41,11 +46,12 @@ class ServerProbe:
         settings, chosen_anew = self._settings, pid is not None
         now = self._watched.clock.now()
         gone = self._known is not None and not alive(settings.proc_root, self._known)
-        fresh = self._looked_t is not None and now - self._looked_t < LOOK_EVERY_S
+        fresh = self._looked_t is not None and now - self._looked_t < self._next_s
         if fresh and self._known is not None and not gone and not chosen_anew:
             return None
         self._looked_t = now
         reading = self._look(settings, gone, chosen_anew)
+        self._next_s = self._pause_s(reading.server, self._watched.clock.now() - now)
         if self._requested == pid:
             self._requested = None
         if reading.server is not None and reading.gone_pid is None:
@@ -55,6 +61,12 @@ class ServerProbe:
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+    def _pause_s(self, server: Server | None, took_s: float) -> float:
+        """Seconds until the next whole look. Soon where something of the server is still to be found out."""
+        if server is None or not server.log_path or not server.version or server.args_source == RETITLED:
+            return LOOK_EVERY_S
+        return max(LOOK_EVERY_S * max(1.0, self._settings.interval_s), min(took_s / LOOK_SHARE, LOOK_MOST_S))
 
     def _look(self, settings: Settings, gone: bool, chosen_anew: bool) -> ServerReading:
         """Find by the settings; then stay with what was found while it lives, and look for its successor after."""
