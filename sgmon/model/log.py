@@ -123,6 +123,9 @@ class LogState:
     lines: int = 0
     first_t: float | None = None
     last_t: float | None = None
+    #: what the clock of its lines, read as local time, showed at watch second 0: the greatest value of all readings,
+    #: for a line may be read late but not before it is written
+    clock_zero: float | None = None
     last_line: LogLine | None = None
     last_byte_t: float | None = None  # when the file last grew (watch seconds)
     last_activity_t: float | None = None  # same, our own probes' lines left out

@@ -25,6 +25,13 @@ SAME_CLOCK_S = 1.0
 READ_LATE_S = 3.0
 
 
+#: time zones differ by multiples of this
+ZONE_S = 900.0
+#: a clock that differs by a zone to within these seconds is in another zone: a line is read up to a second late, and
+#: its clock shows whole seconds
+ZONE_EARLY_S, ZONE_LATE_S = 1.5, 4.0
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeReading:
     """A probe about itself: it has been in one call since ``in_flight_since_t`` (None: it answered), or its error."""
@@ -146,6 +153,16 @@ class Snapshot:
             return None
         return server.started_epoch - self.epoch if server.started_epoch is not None else self.server_seen_t
 
+    @property
+    def log_zone_s(self) -> float:
+        """Seconds by which the log's clock is ahead of ours because it shows the time of another zone (UTC in a
+        container, say); 0 where it is ours, or differs by what no zone does."""
+        if self.log.clock_zero is None:
+            return 0.0
+        ahead = self.log.clock_zero - self.epoch
+        zone = round((ahead + (ZONE_LATE_S - ZONE_EARLY_S) / 2) / ZONE_S) * ZONE_S
+        return zone if -ZONE_LATE_S <= ahead - zone <= ZONE_EARLY_S else 0.0
+
     def passed_t(self, milestone: Milestone | RankProgress) -> float | None:
         """When a milestone was passed, in watch seconds; None: not known.
 
@@ -155,9 +172,10 @@ class Snapshot:
         seen_t = milestone.seen_t
         if milestone.t is None:
             return seen_t
-        dated = milestone.t - self.epoch
+        clock = milestone.t - self.log_zone_s
+        dated = clock - self.epoch
         if seen_t is None:
             return dated
         began = self.server.started_epoch if self.server is not None else None
-        same_clock = began is None or milestone.t >= began - SAME_CLOCK_S
+        same_clock = began is None or clock >= began - SAME_CLOCK_S
         return dated if same_clock and dated <= seen_t - READ_LATE_S else seen_t

@@ -59,6 +59,7 @@ class _Log:
     last_text: str = ""
     last_number: int = 0
     last_byte_t: float | None = None
+    clock_zero: float | None = None  # as in LogState
     last_activity_t: float | None = None
     # of a wrapped log
     parts: dict[str, Run] = field(default_factory=dict)  # writer -> what it alone wrote
@@ -158,6 +159,7 @@ class LogFold:
             lines=log.lines + bool(log.tail or log.open_line),
             first_t=gaps.first_t,
             last_t=gaps.last_t,
+            clock_zero=log.clock_zero,
             last_line=describe(last_number, last_text, self._rules) if last_text else None,
             last_byte_t=log.last_byte_t,
             last_activity_t=log.last_activity_t,
@@ -200,7 +202,12 @@ class LogFold:
         self._log.tail = ""
         if self._is_activity(whole):
             self._log.last_activity_t = t
+        before = self._log.gaps.last_t
         self._fold(whole, t)
+        dated = self._log.gaps.last_t
+        if dated is not None and dated != before:
+            zero = self._log.clock_zero
+            self._log.clock_zero = dated - t if zero is None else max(zero, dated - t)
         self._lengthen(rest, t)
 
     def _lengthen(self, rest: str, t: float) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.discovery import TargetError, find
-from sgmon.discovery.describe import RETITLED
 from sgmon.model import Server, ServerReading
+from sgmon.model.server import RETITLED
 from sgmon.proc import exits, stat
 from sgmon.settings import Settings
 
