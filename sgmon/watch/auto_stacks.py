@@ -29,8 +29,8 @@ class AutoStacks:
         server = snapshot.server
         if server is None:
             return ""
-        if self._server != (server.pid, server.start_ticks):
-            self._server, self._taken_t = (server.pid, server.start_ticks), None
+        if self._server != server.key:
+            self._server, self._taken_t = server.key, None
         why = self._why(snapshot)
         if not why or (self._taken_t is not None and snapshot.t - self._taken_t < APART_S):
             return ""

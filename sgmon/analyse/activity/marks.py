@@ -18,7 +18,7 @@ _READS = (
 
 
 def process_marks(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:
-    """Signs of life between two readings. Floors per second, so that a slow sampler sees the same."""
+    """Signs of activity between two readings. Thresholds per second, so that a slow sampler sees the same."""
     if new.title != old.title and old.title and new.title:
         yield Mark("title", t, f"title is now {new.title.strip()[:40]}")
     yield from _bytes(old, new, history, t)
@@ -61,9 +61,9 @@ def file_marks(old_t: float, old: WatchDirReading, new: WatchDirReading, t: floa
 
 def _bytes(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:
     found: list[tuple[float, str, str]] = []
-    for name, words, floor in _READS:
+    for name, words, least in _READS:
         step = history.last_step(name)
-        if step is not None and step[0] >= floor * max(step[1], 0.5):
+        if step is not None and step[0] >= least * max(step[1], 0.5):
             found.append((step[0] / step[1], words, name))
     if found:
         speed, words, name = max(found)
@@ -85,7 +85,7 @@ def _memory(history: History, t: float) -> Iterator[Mark]:
 
 def _cpu(history: History, t: float) -> Iterator[Mark]:
     """Both the last step and the last five seconds: one tick of a heartbeat is no work."""
-    for name, floor, words in (
+    for name, least, words in (
         ("cpu_s", thresholds.CPU_PERCENT, "CPU"),
         ("demand_s", thresholds.DEMAND_PERCENT, "wants"),
     ):
@@ -94,7 +94,7 @@ def _cpu(history: History, t: float) -> Iterator[Mark]:
             continue
         if name == "demand_s" and not _wants_it(history):
             return
-        if step[0] / step[1] * 100 >= floor and share * 100 >= floor:
+        if step[0] / step[1] * 100 >= least and share * 100 >= least:
             queued = name == "demand_s"
             yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100, queued)
             return

@@ -133,8 +133,8 @@ class ActivityTracker:
         watched.gone_t = None  # same pid and start: it was out of sight, not dead
         if process.state != old.state:
             watched.state_since_t = t
-            if old.state in ("T", "t"):
-                watched.went_on_t = t  # being stopped is no silence of its own
+        if old.halted and not process.halted:
+            watched.went_on_t = t  # being paused is no silence of its own
         watched.history.add(process, t)
         for mark in process_marks(old, process, watched.history, t):
             self._mark(watched, mark)
@@ -208,7 +208,7 @@ class ActivityTracker:
         if old is not None and old.t >= mark.t:
             return
         newest = max((m.t for m in watched.marks.values()), default=watched.first_t)
-        if watched.process.state not in ("T", "t") and watched.went_on_t <= newest:
+        if not watched.process.halted and watched.went_on_t <= newest:
             watched.longest_quiet_s = max(watched.longest_quiet_s, mark.t - newest)
         watched.marks[mark.signal] = mark
 

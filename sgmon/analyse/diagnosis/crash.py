@@ -91,11 +91,15 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
             evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
         )
     who = _who(context, first)
-    stage = "after it was ready" if context.was_ready else context.phases.during(_own_phase(context, first))
+    stage = (
+        "after it was ready"
+        if context.was_ready
+        else context.phases.during(_phase_of(context, first.rank, first.pid))
+    )
     evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
     if error is not None and error.kind not in _CONSEQUENCES:
         evidence.insert(0, _error_fact(error))
-        headline = _error_headline(context, error, _own_phase(context, first))
+        headline = _error_headline(context, error, _phase_of(context, error.rank, first.pid))
     elif first.role == Role.LAUNCHER:
         headline = f"the launcher {how_it_ended(first)} {stage}"
     else:
@@ -135,10 +139,11 @@ def _from_death(context: Context, dead: list[ActivityClock], error: LogError | N
     )
 
 
-def _own_phase(context: Context, dead: ActivityClock) -> str:
-    """Of the rank that died, as it was last seen; the server's for a process that is no rank."""
-    ranks = context.snapshot.ranks
-    return next((rank.phase for rank in ranks if rank.pid == dead.pid and rank.role is Role.WORKER), context.phase)
+def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
+    """Of that rank, as it was last seen; the server's for a process that is no rank."""
+    workers = [rank for rank in context.snapshot.ranks if rank.role is Role.WORKER]
+    own = (rank.phase for rank in workers if rank.pid == pid or (name and rank.name == name))
+    return next(own, context.phase)
 
 
 def _first_dead(context: Context, dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
@@ -176,7 +181,7 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        _error_headline(context, error, context.phase),
+        _error_headline(context, error, _phase_of(context, error.rank)),
         phase=context.phase,
         since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
