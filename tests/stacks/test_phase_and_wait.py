@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sgmon.analyse.stacks.pattern import stack_pattern
-from sgmon.analyse.stacks.phase import phase_of, phase_of_all
+from sgmon.analyse.stacks.phase import FILE, PhaseRow, phase_of, phase_of_all
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import Role
+from sgmon.servers import registry
+from sgmon.tables import TableError, parse_rows, text_of
 from tests.stacks.stack_files import RULES, frames, made, recorded
 
 GPU, CPU = "0.5.17", "0.5.23"
@@ -149,3 +151,25 @@ def test_patterns(pattern: str, stack: str, index: int | None) -> None:
 def test_an_empty_pattern_is_an_error() -> None:
     with pytest.raises(ValueError, match="empty frame"):
         stack_pattern("a <  < b")
+
+
+def test_every_phase_of_the_table_has_its_place() -> None:
+    rows = parse_rows(text_of(RULES.folder, FILE), "phase", PhaseRow, FILE)
+    main = {row.phase for row in rows} - {""}
+    draft = {f"draft_{row.phase}" for row in rows if row.draft and row.phase not in ("spawn", "launch")}
+    assert main | draft <= set(RULES.order)
+    assert set(RULES.order) == {phase.name for phase in registry.get("sglang").phases.phases}
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ('frames = ["a"]', "phase 1: Object missing required field `phase`"),
+        ('phase = "x"\nframes = "a"', "phase 1: Expected `array`, got `str` - at `$.frames`"),
+        ('phase = "x"\nframes = []\nsine = "1"', "phase 1: Object contains unknown field `sine`"),
+    ],
+)
+def test_a_mistake_in_a_table_names_its_row(row: str, words: str) -> None:
+    with pytest.raises(TableError) as caught:
+        parse_rows(f"[[phase]]\n{row}", "phase", PhaseRow, "x.toml")
+    assert str(caught.value) == f"x.toml: {words}"

@@ -6,6 +6,7 @@ from sgmon.servers.family import StackRules
 
 STACKS = StackRules(
     folder="sgmon.servers.sglang",
+    # by stacks, not by log lines: a rank enters its event loop ("scheduler_ready") after it has set up disaggregation
     order=(
         "launch",
         "spawn",
