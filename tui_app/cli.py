@@ -11,7 +11,7 @@ from sgmon import __version__
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
 COMMANDS = {
     "run": ("sgmon.commands.run", "start a server and watch it from second 0"),
-    "demo": ("sgmon.commands.demo", "watch a simulated server (no GPU, no SGLang needed)"),
+    "demo": ("sgmon.commands.demo", "watch a simulated server (no GPU, nothing to install)"),
     "status": ("sgmon.commands.status", "one look, one verdict, exit"),
     "wait": ("sgmon.commands.wait", "block until ready, crashed or stalled (for scripts)"),
     "log": ("sgmon.commands.log", "read a log after the fact"),
@@ -100,12 +100,13 @@ def _command(name: str, words: list[str]) -> int:
 
 def _watch(words: list[str]) -> int:
     from sgmon.commands.watching import add_screen_arguments, add_target_arguments
+    from sgmon.servers.registry import labels
 
     commands = "\n".join(f"  {name:8} {line}" for name, (_, line) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",
-        description="Watch the SGLang server on this machine while it starts: hung, or slow? Where, which rank, why?",
+        description=f"Watch the {labels()} server here while it starts: hung, or slow? Where, which rank, why?",
         epilog=EPILOG.format(commands=commands),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

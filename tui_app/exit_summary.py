@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sgmon.model import Snapshot
+from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import age
 
@@ -22,5 +23,5 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     if server is not None and server.log_path:
         return [first, f"log: {clean(server.log_path, 300)}"]
     if server is None:
-        return [first, "next: sgmon demo, or sgmon run -- python -m sglang.launch_server ..."]
+        return [first, f"next: sgmon demo, or sgmon run -- {registry.start_command()} ..."]
     return [first, "look again: sgmon status"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from widgets.log_text import LogText
 
 
-OPENING = "looking for SGLang servers on this machine"
+OPENING = "looking for servers on this machine"
 
 
 class NoEngine:

@@ -50,9 +50,7 @@ class Picker(Screen[None]):
 
     def receive(self, snapshot: Snapshot) -> None:
         """List the servers; the list is left alone while it is the same."""
-        words = (
-            f"  {len(snapshot.candidates)} SGLang servers on this machine" if snapshot.candidates else "  none found"
-        )
+        words = f"  {len(snapshot.candidates)} servers on this machine" if snapshot.candidates else "  none found"
         self.title_row.show_lines([((" servers ", "title-focus"), (words, "dim"))])
         self.hints.set_hints((("↑↓", "move"), ("↵", "watch")), (("?", "help"), ("q", "back")))
         if snapshot.candidates == self._shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import rate, size
 from widgets.ages import ago
@@ -11,8 +12,8 @@ from widgets.line import Line
 HELD_BACK = """\
 Is output held back?
 
-SGLang logs through Python's logging, which writes to stderr and is flushed at the end of every line, also into a
-file. When its log is silent, SGLang has logged nothing: no buffer holds the lines back.
+A server logs through Python's logging, which writes to stderr and is flushed at the end of every line, also into a
+file. When its log is silent, it has logged nothing: no buffer holds the lines back.
 
 What can be held back is stdout: print() of Python code without -u or PYTHONUNBUFFERED (up to 8 KiB), and printf in
 C code, such as NCCL_DEBUG output on stdout (up to one libc buffer). Such text blocked in the memory of the process.
@@ -33,7 +34,7 @@ _NO_FILE = {
     "pty": (
         "the server's output goes to a terminal",
         "Reading a terminal from outside takes its keyboard input, so sgmon does not.",
-        "The text is on that terminal. For a next start:  sgmon run -- python -m sglang.launch_server ...",
+        f"The text is on that terminal. For a next start:  sgmon run -- {registry.start_command()} ...",
     ),
     "socket": (
         "the server's output goes into a socket (journald, docker or another collector)",
@@ -47,7 +48,7 @@ _NO_FILE = {
     ),
     "none": ("the server has no output open", "", ""),
 }
-_RUN = "For a log that can be read:  sgmon run --log FILE -- python -m sglang.launch_server ...   or add  | tee FILE"
+_RUN = f"For a log that can be read:  sgmon run --log FILE -- {registry.start_command()} ...   or add  | tee FILE"
 
 
 def no_log(kind: str, change: str, path: str, note: str) -> list[Line]:

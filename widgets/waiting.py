@@ -74,8 +74,10 @@ def select(snapshot: Snapshot) -> WaitingView:
 
 def paint(view: WaitingView, width: int) -> list[Line]:
     """What is looked for; then three ways on."""
+    from sgmon.servers import registry  # not before the first frame
+
     rows: list[Line] = [()]
-    look = view.looked_for or "a running SGLang server"
+    look = view.looked_for or f"a running {registry.labels()} server"
     rows += wrap(((" looking for  ", "info"), (look, "")), width - 1, indent=14)
     asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
     rows.append(
@@ -99,7 +101,7 @@ def paint(view: WaitingView, width: int) -> list[Line]:
             ("  or  ", "dim"),
             ("sgmon --port PORT", "accent"),
         ),
-        ((" start and watch it:  ", ""), ("sgmon run -- python -m sglang.launch_server ...", "accent")),
+        ((" start and watch it:  ", ""), (f"sgmon run -- {registry.start_command()} ...", "accent")),
         ((" try sgmon without:   ", ""), ("sgmon demo", "accent")),
     ]
     return rows

@@ -14,6 +14,7 @@ from sgmon.analyse.diagnosis.holders import words
 from sgmon.analyse.gpu.holders import holdings
 from sgmon.doctor.check import Check, read
 from sgmon.model import Gpu, GpuReading
+from sgmon.servers import registry
 
 GROUP = "before a start"
 #: a build lock younger than this may belong to a build that is going on
@@ -21,14 +22,14 @@ STALE_LOCK_S = 300.0
 LOOKED_AT_MOST = 20_000
 SHM_WANTED = 1 * units.GIB
 CACHE_WANTED = 10 * units.GIB
-#: where SGLang's dependencies compile to, and how their lock files are called
+#: where the dependencies of servers compile to, and how their lock files are called
 _CACHES = (
     ("TORCH_EXTENSIONS_DIR", "~/.cache/torch_extensions", ("lock",)),
     ("FLASHINFER_WORKSPACE_BASE", "~/.cache/flashinfer", (".lock",)),
     ("TRITON_CACHE_DIR", "~/.triton", (".lock",)),
-    ("SGLANG_DG_CACHE_DIR", "~/.cache/deep_gemm", (".lock",)),
     ("TVM_FFI_CACHE_DIR", "~/.cache/tvm-ffi", (".lock",)),
     ("AITER_JIT_DIR", "~/.aiter", (".lock", "lock")),
+    *(cache for family in registry.families() for cache in family.compile_caches),
 )
 
 
@@ -61,7 +62,7 @@ def _port(root: str, port: int) -> Check:
 
 
 def _gpu_memory(gpu: GpuReading | None) -> Iterator[Check]:
-    """No server runs when this is asked: an SGLang worker that holds memory is one that was left behind."""
+    """No server runs when this is asked: a server's worker that holds memory is one that was left behind."""
     if gpu is None or not gpu.gpus:
         return
     for one in gpu.gpus:

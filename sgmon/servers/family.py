@@ -122,10 +122,12 @@ class StackRules:
 class Health:
     """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
     timeout_s: after so long without an answer it is mute. why_503: (version, args) -> a known reason for a 503 that
-    stays after the ready line, "" for none."""
+    stays after the ready line, "" for none. startup_metric: Prometheus metric of /metrics with the seconds of each
+    part of the start (label ``phase``); "": it has none."""
 
     path: str = "/health"
     timeout_s: float = 25.0
+    startup_metric: str = ""
     ok_means_ready: Callable[[str], bool] = field(default=lambda version: True)
     why_503: Callable[[str, ServerArgs], str] = field(default=lambda version, args: "")
 
@@ -134,7 +136,10 @@ class Health:
 class ServerFamily:
     """One kind of server. name: in recordings and JSON; label: on the screen; package: its Python distribution.
 
-    launched_by: command lines and titles by which it is found, for the page that waits for one.
+    launched_by: command lines and titles by which it is found, for the page that waits for one. start_command: the
+    beginning of a usual one. env_prefixes: of the environment variables that change how it starts. packages: further
+    distributions whose version a report names. compile_caches: (environment variable, default folder, ends of the
+    names of its lock files).
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. kill_clocks: its time-outs that run now.
     launcher_kills_itself: with SIGKILL, after most failures of a rank. folder: the package of its data files
@@ -146,6 +151,7 @@ class ServerFamily:
     package: str
     default_port: int
     launched_by: str
+    start_command: str
     discovery: Discovery
     role_labels: Mapping[Role, str]
     folder: str
@@ -157,6 +163,8 @@ class ServerFamily:
     kill_clocks: Callable[[Context], tuple[KillClock, ...]] = field(default=lambda context: ())
     launcher_kills_itself: bool = False
     env_prefixes: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    compile_caches: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
 def unknown_family(name: str) -> ServerFamily:
@@ -167,6 +175,7 @@ def unknown_family(name: str) -> ServerFamily:
         package="",
         default_port=0,
         launched_by="",
+        start_command="",
         discovery=Discovery(
             recognise=lambda argv: None,
             role_of=lambda argv: Role.OTHER,

@@ -48,6 +48,11 @@ def is_secret_flag(flag: str) -> bool:
     return any(is_secret_name(name) for name in names)
 
 
+def start_command() -> str:
+    """The beginning of a usual command that starts a server, for hints."""
+    return families()[0].start_command
+
+
 def labels() -> str:
     """ "SGLang", "SGLang or vLLM": the families for a sentence."""
     return " or ".join(family.label for family in _FAMILIES.values())

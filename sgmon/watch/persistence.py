@@ -17,6 +17,7 @@ from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.finished_start import StartKey
 from sgmon.model import Baseline, Event, ProbeReading, Reading, Server, Snapshot
 from sgmon.recording import ring_buffer
+from sgmon.servers import registry
 
 ALARMS = frozenset({"stalled", "stopped", "crashed"})
 _CALM = frozenset({"progressing", "slow", "waiting-by-design", "ready", "waiting"})
@@ -200,10 +201,11 @@ def _own_numbers(snapshot: Snapshot) -> tuple[tuple[str, float], ...]:
     """The server's own numbers: of its metrics where they are switched on, else of its log."""
     server, port = snapshot.server, snapshot.port
     ready = snapshot.verdict.state == "ready"
-    if ready and server is not None and port is not None and _has_metrics(server):
+    metric = registry.get(snapshot.family).health.startup_metric
+    if ready and metric and server is not None and port is not None and _has_metrics(server):
         from sgmon.collect.probes.metrics import startup_times
 
-        found = startup_times(port.host, port.port)
+        found = startup_times(port.host, port.port, metric)
         if found:
             return found
     return from_snapshot.own_times(snapshot.log)

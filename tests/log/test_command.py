@@ -16,7 +16,7 @@ from sgmon.commands import log
 from tests.log.loading import CASES, recording
 
 FIELDS = [
-    *("schema", "file", "lines", "sglang_version", "topology", "state", "phase", "last_milestone", "ranks"),
+    *("schema", "file", "lines", "family", "version", "topology", "state", "phase", "last_milestone", "ranks"),
     *("milestones", "progress", "error", "duration_s", "longest_gap"),
 ]
 
@@ -38,7 +38,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(CASES / "real/cpu/tp2-kill9-load.log.gz"), "--json") == 5
     found = json.loads(capsys.readouterr().out)
     assert list(found) == FIELDS
-    assert found["schema"] == 1
+    assert (found["schema"], found["family"]) == (2, "sglang")
     assert found["lines"] == 75
     assert found["topology"] == {"tp": 2, "dp": 1, "pp": 1, "ep": 1, "nnodes": 1}
     assert set(found["last_milestone"]) == {"name", "line", "rank", "t"}

@@ -19,39 +19,6 @@ EXEMPT = ("sgmon/servers/", "sgmon/demo/")
 ALLOWED = {
     "sgmon/model/server.py": "recordings from before there were families are of this one",
 }
-#: still to be moved
-LEFT = frozenset(
-    {
-        "sgmon/analyse/diagnosis/holders.py",
-        "sgmon/analyse/diagnosis/verdict.py",
-        "sgmon/analyse/gpu/holders.py",
-        "sgmon/analyse/log/prefix.py",
-        "sgmon/analyse/log/summary.py",
-        "sgmon/collect/probes/metrics.py",
-        "sgmon/collect/probes/start.py",
-        "sgmon/commands/after.py",
-        "sgmon/commands/demo.py",
-        "sgmon/commands/report.py",
-        "sgmon/commands/run.py",
-        "sgmon/commands/runs.py",
-        "sgmon/commands/stacks.py",
-        "sgmon/doctor/starting.py",
-        "sgmon/export/bundle/collect.py",
-        "sgmon/export/bundle/page.py",
-        "sgmon/export/text.py",
-        "sgmon/history/baseline.py",
-        "sgmon/history/compare.py",
-        "widgets/gpu_text.py",
-        "widgets/log_messages.py",
-        "widgets/stack_lines.py",
-        "widgets/startup.py",
-        "widgets/waiting.py",
-        "tui_app/cli.py",
-        "tui_app/exit_summary.py",
-        "tui_app/no_engine.py",
-        "tui_app/picker.py",
-    }
-)
 
 
 def _files() -> Iterator[Path]:
@@ -101,8 +68,6 @@ def _namings(path: Path) -> list[str]:
 def test_no_family_is_named(path: Path) -> None:
     name = str(path.relative_to(ROOT))
     found = _namings(path)
-    if name in LEFT:
-        return
     if name in ALLOWED:
         assert found, f"{name} names no family any more: take it off the list"
     else:

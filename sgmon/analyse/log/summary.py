@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sgmon.analyse.log.compare import Comparison, compare, since_start
 from sgmon.model.log import LogState, Milestone
+from sgmon.servers import registry
 from sgmon.units import duration, plural, rank_list
 
-SCHEMA = 1
+SCHEMA = 2
 _EXIT = {"ready": 0, "unhealthy": 5, "crashed": 5, "unfinished": 4}
 #: Milestones that the summary shows, one line each; the many in between are in --json.
 _SHOWN = 24
@@ -27,7 +28,8 @@ def as_json(state: LogState, file: str) -> dict[str, object]:
         "schema": SCHEMA,
         "file": file,
         "lines": state.lines,
-        "sglang_version": state.version or None,
+        "family": state.family or None,
+        "version": state.version or None,
         "topology": topology,
         "state": state.outcome,
         "phase": state.phase or None,
@@ -70,7 +72,7 @@ def comparison_text(here: LogState, there: LogState, file: str, against: str) ->
     """This log beside a known good one."""
     made = compare(here, there)
     rows = [_headline(here), "", f"{file}: {here.lines} of the {there.lines} lines of {against}"]
-    rows.append(f"SGLang {made.versions[0] or '?'} against {made.versions[1] or '?'}")
+    rows.append(f"{_label(here)} {made.versions[0] or '?'} against {made.versions[1] or '?'}")
     first = made.first_divergence
     if first is None:
         rows.append("Both logs have the same milestones.")
@@ -101,7 +103,7 @@ def comparison_json(made: Comparison, against: str) -> dict[str, object]:
     return {
         "file": against,
         "lines": [made.lines_here, made.lines_there],
-        "sglang_versions": [made.versions[0] or None, made.versions[1] or None],
+        "versions": [made.versions[0] or None, made.versions[1] or None],
         "first_divergence": None
         if first is None
         else {"name": first.name, "rank": first.rank, "missing": "here" if first.here is None else "there"},
@@ -144,11 +146,10 @@ def _facts(state: LogState, file: str) -> list[str]:
         rows.append(f"{state.runs} starts are in this file; this is the last one, from line {state.run_line}")
     if args is not None:
         shape = f"tp={args.tp} dp={args.dp} pp={args.pp} ep={args.ep} nnodes={args.nnodes}"
-        rows.append(
-            f"SGLang {state.version or '(version not in the log)'}, {args.model_path}, {shape}, port {args.port}"
-        )
+        version = state.version or "(version not in the log)"
+        rows.append(f"{_label(state)} {version}, {args.model_path}, {shape}, port {args.port}")
     elif state.version:
-        rows.append(f"SGLang {state.version}")
+        rows.append(f"{_label(state)} {state.version}")
     if state.longest_gap is not None:
         rows.append(f"longest silence: {duration(state.longest_gap.s)} after line {state.longest_gap.after_line}")
     if state.noise:
@@ -194,3 +195,7 @@ def _length(state: LogState) -> float | None:
     if state.first_t is None or state.last_t is None:
         return None
     return state.last_t - state.first_t
+
+
+def _label(state: LogState) -> str:
+    return registry.get(state.family).label

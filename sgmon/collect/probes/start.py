@@ -15,12 +15,14 @@ from sgmon.collect.probes.model_files import model_folders
 from sgmon.discovery import inner
 from sgmon.model import Missing, Server, StartReading
 from sgmon.proc import mounts
+from sgmon.servers import registry
 from sgmon.text import MASK, clean, is_secret_name, mask
 
 #: settings that change how a start goes
 _PREFIXES = (
-    *("NCCL_", "GLOO_", "SGLANG_", "SGL_", "CUDA_", "TORCH_", "PYTORCH_", "TRITON_", "FLASHINFER_", "NVSHMEM_"),
-    *("OMP_", "HF_", "HUGGINGFACE_", "UCX_", "MC_", "MOONCAKE_", "ROCM_", "HIP_", "AITER_", "VLLM_"),
+    *("NCCL_", "GLOO_", "CUDA_", "TORCH_", "PYTORCH_", "TRITON_", "FLASHINFER_", "NVSHMEM_"),
+    *("OMP_", "HF_", "HUGGINGFACE_", "UCX_", "MC_", "MOONCAKE_", "ROCM_", "HIP_", "AITER_"),
+    *(prefix for family in registry.families() for prefix in family.env_prefixes),
 )
 _NAMES = frozenset(
     {"LD_PRELOAD", "LD_LIBRARY_PATH", "http_proxy", "https_proxy", "no_proxy", "TMPDIR", "NVIDIA_VISIBLE_DEVICES"}

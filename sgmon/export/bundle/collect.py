@@ -14,12 +14,14 @@ from sgmon.model import LogReading, Snapshot
 from sgmon.proc import files
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import SUFFIX, flights_dir
+from sgmon.servers import registry
 from sgmon.text import is_secret_name, secret_values
 
 HEAD_BYTES = 200_000
 TAIL_BYTES = 400_000
 _PACKAGES = (
-    *("sglang", "torch", "triton", "sgl-kernel", "sglang-kernel", "flashinfer-python", "transformers", "xgrammar"),
+    *(name for family in registry.families() for name in (family.package, *family.packages)),
+    *("torch", "triton", "flashinfer-python", "transformers", "xgrammar"),
     *("nvidia-nccl-cu12", "nvidia-nccl-cu13", "deep-gemm", "deep-ep", "mooncake-transfer-engine", "tvm-ffi"),
     *("apache-tvm-ffi", "py-spy", "cuda-python", "nvidia-cuda-runtime-cu12", "aiter", "numpy", "uvloop", "pyzmq"),
 )

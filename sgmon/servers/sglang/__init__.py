@@ -16,6 +16,7 @@ FAMILY = ServerFamily(
     package="sglang",
     default_port=30000,
     launched_by="python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server",
+    start_command="python -m sglang.launch_server",
     discovery=Discovery(
         recognise=launch.recognise,
         role_of=titles.role_of,
@@ -29,12 +30,20 @@ FAMILY = ServerFamily(
     ),
     role_labels={Role.WORKER: "scheduler", Role.CONTROLLER: "DP controller"},
     folder=__name__,
-    health=Health(path="/health", timeout_s=25.0, ok_means_ready=health.ok_means_ready, why_503=health.why_503),
+    health=Health(
+        path="/health",
+        timeout_s=25.0,
+        startup_metric="sglang:startup_time_seconds",
+        ok_means_ready=health.ok_means_ready,
+        why_503=health.why_503,
+    ),
     log=RULES,
     phases=PHASES,
     stacks=STACKS,
     rules=(rules.gate, rules.weights_from_outside),
     kill_clocks=kill_clocks,
     launcher_kills_itself=True,
-    env_prefixes=("SGLANG_", "SGL_"),
+    env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # up to 0.4 it runs on vllm's kernels
+    packages=("sgl-kernel", "sglang-kernel"),
+    compile_caches=(("SGLANG_DG_CACHE_DIR", "~/.cache/deep_gemm", (".lock",)),),
 )
