@@ -11,11 +11,12 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from sgmon.commands import NO_SERVER
 from sgmon.settings import Settings
 from tui_app.messages import EngineFailed, SnapshotArrived
 from tui_app.notices import notices
 from tui_app.overview import Overview
-from tui_app.session import EngineLike, Session
+from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK
 
@@ -56,6 +57,7 @@ class SgmonApp(App[int]):
         self.session = Session(engine, settings or Settings())
         self._make = make
         self.ascii_only = self.session.settings.ascii
+        self.refusal = ""  # why there was nothing to watch
         self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
         self.register_theme(SGMON_DARK)
@@ -104,7 +106,11 @@ class SgmonApp(App[int]):
         engine.start()
 
     def on_engine_failed(self, message: EngineFailed) -> None:
-        raise message.error
+        if not isinstance(message.error, NoServerError):
+            raise message.error
+        self.refusal = str(message.error)
+        self._arm(NO_SERVER)
+        self.exit(return_code=NO_SERVER)
 
     def _snapshot_from_engine(self, snapshot: Snapshot) -> None:
         """Called in the engine's thread: post only."""

@@ -36,6 +36,10 @@ class EngineLike(Protocol):
     def stop(self) -> None: ...
 
 
+class NoServerError(Exception):
+    """What was asked for cannot be watched: one sentence. Raised while the engine is made; it ends the screen."""
+
+
 class Session:
     """One watch as the screens see it. received: the newest snapshot that was shown; None before the first."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sgmon.commands.watching import UsageError, say_usage, settings_from
 from sgmon.settings import Settings
+from tui_app.session import NoServerError
 
 if TYPE_CHECKING:
     from sgmon.commands.run import Started
@@ -24,15 +25,6 @@ def watch_live(args: argparse.Namespace) -> int:
         settings = _with_screen(settings_from(args), args)
     except UsageError as err:
         return say_usage(err)
-    if settings.pid is not None:
-        from sgmon.discovery import TargetError, find
-
-        try:
-            find(Path(settings.proc_root), settings)
-        except TargetError as err:
-            from sgmon.commands.output import say_no_server
-
-            return say_no_server(err)
     return _live(settings)
 
 
@@ -101,6 +93,13 @@ def _live(settings: Settings, started: Started | None = None) -> int:
         from sgmon.collect.source import LiveSource
         from sgmon.commands.live import live_engine
 
+        if settings.pid is not None and started is None:
+            from sgmon.discovery import TargetError, find
+
+            try:
+                find(Path(settings.proc_root), settings)
+            except TargetError as err:
+                raise NoServerError(str(err)) from err
         source = LiveSource(settings)
         if started is not None:
             from sgmon.commands.run import tell_the_end
@@ -125,6 +124,9 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
     app = make_app()
     code = app.run(mouse=settings.mouse)
     app.session.engine.stop()
+    if app.refusal:
+        print(f"sgmon: {app.refusal}", file=sys.stderr)
+        return app.return_code or 0
     from tui_app.exit_summary import exit_summary
 
     for line in exit_summary(app.session.engine.snapshot):

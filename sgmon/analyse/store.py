@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.ranks.make import with_ranks
-from sgmon.analyse.stacks.causes import Cause, book_of, match, with_entries
-from sgmon.analyse.stacks.conditions import Facts
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import (
@@ -34,6 +33,9 @@ from sgmon.model import (
     VerdictChange,
     WatchDirReading,
 )
+
+if TYPE_CHECKING:
+    from sgmon.analyse.stacks.causes import Cause
 
 SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
 SERIES_STEP_S = 0.9
@@ -136,6 +138,9 @@ class Store:
         if seen == self._matched:
             return new
         self._matched = seen
+        from sgmon.analyse.stacks.causes import book_of, match, with_entries  # most starts never need the book
+        from sgmon.analyse.stacks.conditions import Facts
+
         facts = Facts(
             dumps=new.stacks,
             processes=new.procs.processes,

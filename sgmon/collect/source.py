@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from sgmon.collect.probes.base import Clock, Probe, ProbeThread, Watched
-from sgmon.collect.probes.ras import RasProbe
 from sgmon.collect.probes.server import ServerProbe
 from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
 from sgmon.settings import Settings
@@ -21,6 +20,8 @@ FULL_S = 0.5
 DROPPED_SHOWN_S = 60.0
 #: the other probes start when the server is known, or after this: their first look is then at the right process
 FIRST_LOOK_S = 0.3
+#: the probes that answer requests are imported and started after this, or with the first request
+ON_REQUEST_S = 1.0
 
 
 class Source(Protocol):
@@ -62,6 +63,8 @@ class LiveSource:
         self._tick_s = TICK_S * max(1.0, settings.interval_s)
         made = (probes or live_probes)(self.watched, self)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
+        self._adding = threading.Lock()
+        self._awaits_requests = probes is not None  # given probes are all there are
         self._server_asked = False
         self._server_key: tuple[int, int] | None = None
 
@@ -77,6 +80,8 @@ class LiveSource:
                 for thread in late:
                     thread.start()
                 late = []
+            if now >= ON_REQUEST_S:
+                self._await_requests()
             if now - ticked >= self._tick_s:
                 ticked = now
                 yield from self._tick(now)
@@ -99,6 +104,7 @@ class LiveSource:
 
     def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
         """The number of the request, which its dumps carry; None: there is no probe of stacks."""
+        self._await_requests()
         for thread in self._threads:
             request = getattr(thread.probe, "request", None)
             if thread.probe.kind == "stacks" and request is not None:
@@ -109,9 +115,11 @@ class LiveSource:
 
     def request_ras(self) -> None:
         """Ask NCCL's RAS port twice, an interval apart."""
+        self._await_requests()
         for thread in self._threads:
-            if isinstance(thread.probe, RasProbe):
-                thread.probe.request()
+            request = getattr(thread.probe, "request", None)
+            if thread.probe.kind == "ras" and request is not None:
+                request()
                 thread.wake()
 
     def choose(self, pid: int) -> None:
@@ -120,6 +128,17 @@ class LiveSource:
             if isinstance(thread.probe, ServerProbe):
                 thread.probe.request(pid)
                 thread.wake()
+
+    def _await_requests(self) -> None:
+        """Start the probes of stacks and of NCCL's RAS port, once. Any thread."""
+        with self._adding:
+            if self._awaits_requests:
+                return
+            self._awaits_requests = True
+            for probe in request_probes(self.watched, self):
+                thread = ProbeThread(probe, self.clock, self._emit, self._stop)
+                self._threads.append(thread)
+                thread.start()
 
     def wake(self, *kinds: str) -> None:
         for thread in self._threads:
@@ -178,12 +197,11 @@ class LiveSource:
 
 
 def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
-    """All probes of a live watch. Imported here: a replay needs none of them."""
+    """The probes that read on their own. Imported here: a replay needs none of them."""
     from sgmon.collect.gpu.probe import GpuProbe
     from sgmon.collect.probes.logtail import LogProbe
     from sgmon.collect.probes.port import PortProbe
     from sgmon.collect.probes.procs import ProcsProbe
-    from sgmon.collect.probes.pyspy import StackProbe
     from sgmon.collect.probes.start import StartProbe
 
     probes: list[Probe] = [
@@ -191,8 +209,6 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
         ProcsProbe(watched),
         LogProbe(watched),
         PortProbe(watched),
-        StackProbe(watched, lambda: source.processes),
-        RasProbe(watched),
         StartProbe(watched),
     ]
     if watched.settings.watch_dirs:
@@ -202,3 +218,11 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
     if watched.settings.gpu:
         probes.append(GpuProbe(watched))
     return probes
+
+
+def request_probes(watched: Watched, source: LiveSource) -> list[Probe]:
+    """The probes that wait for requests."""
+    from sgmon.collect.probes.pyspy import StackProbe
+    from sgmon.collect.probes.ras import RasProbe
+
+    return [StackProbe(watched, lambda: source.processes), RasProbe(watched)]

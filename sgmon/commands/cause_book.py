@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sgmon.analyse.stacks.causes import Book, parse_book
-from sgmon.tables import TableError
+if TYPE_CHECKING:
+    from sgmon.analyse.stacks.causes import Book
 
 MAX_BYTES = 1 << 20
 
@@ -29,6 +30,9 @@ def read_user_causes(path: Path | None = None) -> tuple[Book, str]:
         return (), f"{path} cannot be read: {err.strerror}"
     if len(data) > MAX_BYTES:
         return (), f"{path} is larger than {MAX_BYTES >> 20} MiB: not read"
+    from sgmon.analyse.stacks.causes import parse_book  # few have a book of their own
+    from sgmon.tables import TableError
+
     try:
         return parse_book(data.decode("utf-8"), str(path), by_user=True), ""
     except (TableError, UnicodeDecodeError) as err:

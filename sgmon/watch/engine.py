@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sgmon.analyse.log.index import LogIndex
-from sgmon.analyse.stacks.causes import Cause
 from sgmon.analyse.store import Store
 from sgmon.collect.source import Source
 from sgmon.model import Event, LogReading, ProbeReading, Snapshot
@@ -16,6 +15,7 @@ from sgmon.recording.replay import REWIND, SHOW, ReplaySource
 from sgmon.watch.auto_stacks import ALARMING, AutoStacks
 
 if TYPE_CHECKING:
+    from sgmon.analyse.stacks.causes import Cause
     from sgmon.recording.writer import Recorder
     from sgmon.watch.persistence import Keeper
 

@@ -14,6 +14,7 @@ from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import running, text_of
 from tui_app.app import SgmonApp
+from tui_app.session import NoServerError
 
 KEYS = ("1", "5", "tab", "z", "x", "d", "D", "enter", "c", "C", "s", "q", "v", "q", "space", "space")
 
@@ -51,6 +52,18 @@ async def test_an_engine_that_cannot_be_made_ends_the_screen_with_the_error() ->
         async with app.run_test():
             while app.is_running:
                 await asyncio.sleep(0.01)
+
+
+async def test_a_pid_that_no_server_has_ends_the_screen_with_one_sentence() -> None:
+    def make(say):
+        raise NoServerError("there is no process 4711")
+
+    app = SgmonApp(None, Settings(), make)
+    async with app.run_test():
+        while app.is_running and not app.refusal:
+            await asyncio.sleep(0.01)
+    assert app.refusal == "there is no process 4711"
+    assert app.return_code == 6
 
 
 async def test_no_key_fails_while_there_is_no_server() -> None:
