@@ -56,14 +56,14 @@ def watch(args: argparse.Namespace) -> None:
     from sgmon.recording.writer import Recorder
     from sgmon.settings import Settings
     from sgmon.watch.engine import Engine
-    from sgmon.watch.persistence import Keeper
+    from sgmon.watch.persistence import Persistence
 
     if args.nvml:
         GpuProbe.read = GpuProbe._read_nvml  # type: ignore[method-assign]
     source = LiveSource(Settings(pid=args.pid, interval_s=args.interval[0]))
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "r.jsonl.gz", source.epoch)
-        engine = Engine(source, recorder=recorder, keeper=Keeper(source.epoch))
+        engine = Engine(source, recorder=recorder, persistence=Persistence(source.epoch))
         engine.start()
         time.sleep(args.settle)
         before, whole = by_thread(), cpu_of(os.getpid())

@@ -13,7 +13,7 @@ from sgmon.watch.engine import PUBLISH_S, Engine
 
 if TYPE_CHECKING:
     from sgmon.recording.writer import Recorder
-    from sgmon.watch.persistence import Keeper
+    from sgmon.watch.persistence import Persistence
 
 
 def live_engine(
@@ -37,7 +37,7 @@ def live_engine(
     return Engine(
         source,
         recorder=recorder,
-        keeper=_keeper(source.epoch, flight_only) if remember else None,
+        persistence=_persistence(source.epoch, flight_only) if remember else None,
         auto_evidence=settings.auto_evidence if auto_evidence is None else auto_evidence,
         publish_s=PUBLISH_S * max(1.0, settings.interval_s) if remember else 0.0,
         user_causes=causes,
@@ -48,10 +48,10 @@ def _say(words: str) -> None:
     print(f"sgmon: {words}", file=sys.stderr)
 
 
-def _keeper(epoch: float, flight_only: bool) -> Keeper:
+def _persistence(epoch: float, flight_only: bool) -> Persistence:
     from sgmon.history.database import (
         StartDatabase,
     )  # SQLite and the rest of it: 20 ms that a single look does not need
-    from sgmon.watch.persistence import Keeper
+    from sgmon.watch.persistence import Persistence
 
-    return Keeper(epoch, None if flight_only else StartDatabase())
+    return Persistence(epoch, None if flight_only else StartDatabase())

@@ -8,14 +8,14 @@ from sgmon.discovery.parents import timeout_above
 from sgmon.discovery.servers import Launcher
 from sgmon.model import Missing, Server, ServerArgs
 from sgmon.model.server import RETITLED
-from sgmon.proc.guard import Guard, HungError
+from sgmon.proc.guard import CallGuard, HungError
 from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
 from sgmon.text import masked_argv
 
 #: how long the files of an installation may keep us waiting
 SLOW_S = 2.0
-_VERSIONS: Guard[version.Version] = Guard()
+_VERSIONS: CallGuard[version.Version] = CallGuard()
 
 
 def arguments(root: str, launcher: Launcher) -> tuple[ServerArgs, str]:

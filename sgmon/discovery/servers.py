@@ -8,13 +8,13 @@ from sgmon.discovery import tree
 from sgmon.discovery.process_roles import role_of
 from sgmon.model import Role
 from sgmon.proc import stat
-from sgmon.proc.guard import Guard, HungError
+from sgmon.proc.guard import CallGuard, HungError
 from sgmon.proc.stat import Stat
 from sgmon.servers import registry
 from sgmon.servers.command import is_python
 from sgmon.servers.family import Launch, ServerFamily
 
-_GUARD: Guard[tuple[str, ...]] = Guard()
+_GUARD: CallGuard[tuple[str, ...]] = CallGuard()
 #: parents that adopt orphans, or hold workers of many servers (ray): no launcher of anything
 _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
 #: roles of a family's own processes that stand between its launcher and a worker

@@ -11,7 +11,7 @@ from sgmon.proc import files
 from sgmon.proc.mounts import Mount
 
 
-class Limits(NamedTuple):
+class CgroupLimits(NamedTuple):
     """None: not told here. oom_kills and throttled are counts since the group was made."""
 
     frozen: bool | None = None
@@ -34,13 +34,13 @@ def paths(text: str, mounts: tuple[Mount, ...]) -> dict[str, str]:
     return found
 
 
-def limits(folders: dict[str, str]) -> Limits:
+def limits(folders: dict[str, str]) -> CgroupLimits:
     """What the groups say; a file that is not there counts as not told."""
     unified = folders.get("", "")
     memory = folders.get("memory", "")
     cpu = folders.get("cpu", "")
     freezer = folders.get("freezer", "")
-    return Limits(
+    return CgroupLimits(
         frozen=_frozen(unified, freezer),
         throttled=_first(_value(f"{cpu or unified}/cpu.stat", "nr_throttled")),
         oom_kills=_first(

@@ -32,7 +32,7 @@ class _Call(Generic[T]):
             self.done.set()
 
 
-class Guard(Generic[T]):
+class CallGuard(Generic[T]):
     """Runs calls by key. While one call of a key hangs no second one is started: ``HungError`` at the deadline."""
 
     def __init__(self) -> None:

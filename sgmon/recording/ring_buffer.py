@@ -27,7 +27,7 @@ _LEVEL = 1
 SUFFIX = ".jsonl.gz"
 
 
-class FlightRing:
+class RingBuffer:
     """The newest events, at most ``limit`` compressed bytes of them."""
 
     def __init__(self, epoch: float, limit: int = RING_BYTES, *, ticks: bool = True) -> None:

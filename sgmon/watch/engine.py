@@ -17,7 +17,7 @@ from sgmon.watch.auto_stacks import ALARMING, AutoStacks
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Cause
     from sgmon.recording.writer import Recorder
-    from sgmon.watch.persistence import Keeper
+    from sgmon.watch.persistence import Persistence
 
 PUBLISH_S = 0.25
 JOIN_S = 1.0
@@ -39,7 +39,7 @@ class Engine:
         source: Source,
         *,
         recorder: Recorder | None = None,
-        keeper: Keeper | None = None,
+        persistence: Persistence | None = None,
         auto_evidence: bool = True,
         publish_s: float = PUBLISH_S,
         user_causes: Sequence[Cause] = (),
@@ -53,7 +53,7 @@ class Engine:
         self._recorder = recorder
         self._encoder = Encoder()
         self._trouble = ProbeReading("recording")
-        self._keeper = keeper
+        self._persistence = persistence
         self._user_causes = user_causes
         self._auto_stacks = AutoStacks() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
@@ -101,9 +101,9 @@ class Engine:
 
     def save_flight(self) -> bool:
         """Save the last minutes as a recording; its path comes in ``Snapshot.saved``. False: nothing is kept here."""
-        if self._keeper is None:
+        if self._persistence is None:
             return False
-        self._keeper.save_flight()
+        self._persistence.save_flight()
         return True
 
     def recording(self, note: str) -> bytes | None:
@@ -111,7 +111,7 @@ class Engine:
         replay = self.replay
         if replay is not None:
             return replay.path.read_bytes()
-        return b"".join(self._keeper.ring.parts(note)) if self._keeper is not None else None
+        return b"".join(self._persistence.ring.parts(note)) if self._persistence is not None else None
 
     def stop(self) -> None:
         """Stop the source and wait at most a second for the thread; then leave it behind."""
@@ -141,11 +141,11 @@ class Engine:
             self._control(event)
             return
         self._fold(event)
-        if self._keeper is not None:
-            for come in self._keeper.look(self.snapshot):
-                self._fold(come)
-            if self._keeper.saved != self.snapshot.saved:
-                self.snapshot = self.store.note(saved=self._keeper.saved)
+        if self._persistence is not None:
+            for result in self._persistence.look(self.snapshot):
+                self._fold(result)
+            if self._persistence.saved != self.snapshot.saved:
+                self.snapshot = self.store.note(saved=self._persistence.saved)
         if event.kind == "tick" and self._recorder is not None and self._recorder.trouble() != self._trouble:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
@@ -153,12 +153,12 @@ class Engine:
         self._publish(force=event.kind in ("stacks", "server"))
 
     def _fold(self, event: Event) -> None:
-        keeping = self._recorder is not None or self._keeper is not None
+        keeping = self._recorder is not None or self._persistence is not None
         encoded = self._encoder.encode(event) if keeping else None
         if encoded is not None and self._recorder is not None:
             self._recorder.take(encoded)
-        if encoded is not None and self._keeper is not None:
-            self._keeper.ring.keep(encoded)
+        if encoded is not None and self._persistence is not None:
+            self._persistence.ring.keep(encoded)
         if isinstance(event.reading, LogReading):
             self.log_text.follow(event.reading)
         before = self.snapshot.verdicts
@@ -177,10 +177,10 @@ class Engine:
 
     def _close(self) -> None:
         """What is left to write at the end."""
-        if self._keeper is not None:
-            for come in self._keeper.close():
-                self._fold(come)
-            self.snapshot = self.store.note(saved=self._keeper.saved)
+        if self._persistence is not None:
+            for result in self._persistence.close():
+                self._fold(result)
+            self.snapshot = self.store.note(saved=self._persistence.saved)
         if self._recorder is not None:
             self._recorder.close()
 

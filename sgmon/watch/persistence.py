@@ -32,15 +32,15 @@ AUTO_FILES = 6
 CLOSE_S = 1.0
 
 
-class Keeper:
+class Persistence:
     """Memory of one live watch. ``history`` None: no starts are stored and no baseline is looked up."""
 
     def __init__(self, epoch: float, history: StartDatabase | None = None, *, simulated: bool = False) -> None:
-        self.ring = ring_buffer.FlightRing(epoch)
+        self.ring = ring_buffer.RingBuffer(epoch)
         self.saved: tuple[str, ...] = ()
         self._history = history
         self._simulated = simulated  # also for a simulated server
-        self._come: queue.SimpleQueue[Reading | Path] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[Reading | Path] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._last = Snapshot(epoch=epoch)
         self._episode: dict[str, Path | None] = {}  # state -> its file (None: not named yet)
@@ -51,7 +51,7 @@ class Keeper:
         self._ended_t: float | None = None
 
     def look(self, snapshot: Snapshot) -> list[Event]:
-        """The snapshot after an event: begins what is due, and returns what has come of earlier work."""
+        """The snapshot after an event: begins what is due, and returns the results of earlier work."""
         if _replaced(self._last, snapshot):
             self._store(self._last, at_end=True)
             self._episode, self._again, self._ended_t, self._looked_key = {}, None, None, None
@@ -164,13 +164,13 @@ class Keeper:
 
         def run() -> None:
             try:
-                self._come.put(work())
+                self._finished.put(work())
             except DatabaseError as err:
-                self._come.put(ProbeReading(kind, error=err.words, remedy=err.remedy))
+                self._finished.put(ProbeReading(kind, error=err.words, remedy=err.remedy))
             except OSError as err:
                 where = f" ({err.filename})" if err.filename else ""
                 words = f"the {kind} cannot be written: {err.strerror}{where}"
-                self._come.put(ProbeReading(kind, error=words, remedy="make room there, or set XDG_STATE_HOME"))
+                self._finished.put(ProbeReading(kind, error=words, remedy="make room there, or set XDG_STATE_HOME"))
 
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         thread = threading.Thread(target=run, name=f"keep-{name}", daemon=True)
@@ -181,17 +181,17 @@ class Keeper:
         events: list[Event] = []
         while True:
             try:
-                come = self._come.get_nowait()
+                result = self._finished.get_nowait()
             except queue.Empty:
                 return events
-            if isinstance(come, Path):
-                if str(come) not in self.saved:
-                    self.saved = (*self.saved, str(come))
-                come = ProbeReading("flight")
-            if isinstance(come, Baseline):
-                events.append(Event(t, "baseline", come))
-            elif isinstance(come, ProbeReading) and (come.error or self._was_wrong(come.name)):
-                events.append(Event(t, "probe", come))
+            if isinstance(result, Path):
+                if str(result) not in self.saved:
+                    self.saved = (*self.saved, str(result))
+                result = ProbeReading("flight")
+            if isinstance(result, Baseline):
+                events.append(Event(t, "baseline", result))
+            elif isinstance(result, ProbeReading) and (result.error or self._was_wrong(result.name)):
+                events.append(Event(t, "probe", result))
 
     def _was_wrong(self, name: str) -> bool:
         return any(status.name == name and status.error for status in self._last.probes)

@@ -18,7 +18,7 @@ from sgmon.export.bundle.redact import Redactor
 from sgmon.export.json_schema import SCHEMA, StatusReport
 from sgmon.model import Event, Evidence, Frame, LogReading, Role, Server, StackDump, Thread
 from sgmon.recording import codec
-from sgmon.recording.ring_buffer import FlightRing
+from sgmon.recording.ring_buffer import RingBuffer
 from tests.memory import watches
 
 #: secret -> a line that holds it, in the ways in which programs print them
@@ -68,7 +68,7 @@ def _log() -> str:
 
 def _recording(log: str) -> bytes:
     """The log in pieces of 37 characters, so that every secret lies across two readings."""
-    ring = FlightRing(watches.EPOCH)
+    ring = RingBuffer(watches.EPOCH)
     for event in watches.events("x\n"):
         ring.write(event)
     for at in range(0, len(log), 37):
@@ -188,7 +188,7 @@ def test_it_never_gets_larger_than_it_may(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sgmon.export.bundle.archive.MOST_BYTES", most)
     noise = random.Random(1)
     lines = "\n".join(f"[TP0] {noise.getrandbits(400):x}" for _ in range(20_000))
-    ring = FlightRing(0.0, 60_000_000)
+    ring = RingBuffer(0.0, 60_000_000)
     for event in watches.events("x\n"):
         ring.write(event)
     for at in range(0, len(lines), 50_000):

@@ -22,7 +22,7 @@ from sgmon.model import (
     ServerReading,
 )
 from sgmon.recording import codec
-from sgmon.recording.ring_buffer import FlightRing
+from sgmon.recording.ring_buffer import RingBuffer
 from sgmon.recording.writer import Recorder
 
 EVENTS = [
@@ -121,7 +121,7 @@ LOG += "curl --api-key k3y-of-the-house end"
 @pytest.mark.parametrize("piece", [1, 7, 30, 10_000])
 def test_secrets_of_the_log_are_masked_also_where_readings_cut_them(tmp_path: Path, piece: int) -> None:
     path = tmp_path / "a.jsonl.gz"
-    recorder, ring = Recorder(path, epoch=0.0), FlightRing(0.0)
+    recorder, ring = Recorder(path, epoch=0.0), RingBuffer(0.0)
     for at in range(0, len(LOG), piece):
         event = Event(at / 1000, "log", LogReading("/l", offset=at, text=LOG[at : at + piece], size=len(LOG)))
         recorder.write(event)
@@ -141,7 +141,7 @@ def test_secrets_of_the_log_are_masked_also_where_readings_cut_them(tmp_path: Pa
 
 
 def test_one_encoding_serves_recorder_and_ring(tmp_path: Path) -> None:
-    recorder, ring, encoder = Recorder(tmp_path / "a.jsonl.gz", epoch=1000.0), FlightRing(1000.0), codec.Encoder()
+    recorder, ring, encoder = Recorder(tmp_path / "a.jsonl.gz", epoch=1000.0), RingBuffer(1000.0), codec.Encoder()
     for event in EVENTS:
         encoded = encoder.encode(event)
         assert encoded is not None

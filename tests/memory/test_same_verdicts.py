@@ -16,16 +16,16 @@ from sgmon.recording.replay import ReplaySource
 from sgmon.recording.writer import Recorder
 from sgmon.settings import Settings
 from sgmon.watch.engine import Engine
-from sgmon.watch.persistence import SETTLE_S, Keeper
+from sgmon.watch.persistence import SETTLE_S, Persistence
 
 MOST_S = 200.0
 
 
-def _watch(pid: int, path: Path, over: Callable[[Snapshot], bool], keeper: bool = False) -> Engine:
+def _watch(pid: int, path: Path, over: Callable[[Snapshot], bool], persistence: bool = False) -> Engine:
     """Watch and record until ``over``."""
     source = LiveSource(Settings(pid=pid))
-    kept = Keeper(source.epoch, simulated=True) if keeper else None
-    engine = Engine(source, recorder=Recorder(path, source.epoch), keeper=kept)
+    kept = Persistence(source.epoch, simulated=True) if persistence else None
+    engine = Engine(source, recorder=Recorder(path, source.epoch), persistence=kept)
 
     def look(snapshot: Snapshot) -> None:
         if over(snapshot) or snapshot.t > MOST_S:
@@ -69,7 +69,7 @@ def test_the_flight_of_a_crash_tells_of_it(tmp_path: Path, monkeypatch: pytest.M
         return crashed is not None and snapshot.t > crashed.t + SETTLE_S + 2.0
 
     with demo.start("crash", tp=4, speed=8.0) as server:
-        live = _watch(server.pid, tmp_path / "a.jsonl.gz", saved_again, keeper=True)
+        live = _watch(server.pid, tmp_path / "a.jsonl.gz", saved_again, persistence=True)
     (saved,) = live.snapshot.saved
     again = Engine(ReplaySource(Path(saved), speed=0))
     again.run_here()

@@ -315,10 +315,10 @@ def test_what_a_library_prints_is_no_answer(nvml, probe):
 def test_child_dies_with_its_parent_even_in_a_hung_call(nvml):
     nvml.write("count 1", "delay nvmlDeviceGetName * 60")
     script = (
-        "from sgmon.collect.probes.child import Child\n"
+        "from sgmon.collect.probes.child import GpuChild\n"
         "from sgmon.collect.probes.base import Clock\n"
         "import signal\n"
-        "child = Child('sgmon.collect.gpu.nvidia_child', Clock().now)\n"
+        "child = GpuChild('sgmon.collect.gpu.nvidia_child', Clock().now)\n"
         "child.receive(20); child.send({'ask': 'init'}); child.receive(20); child.send({'ask': 'gpus'})\n"
         "child.receive(0.2)\n"
         "print(child.pid, child.where(), flush=True)\n"

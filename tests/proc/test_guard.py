@@ -4,18 +4,18 @@ import threading
 
 import pytest
 
-from sgmon.proc.guard import Guard, HungError
+from sgmon.proc.guard import CallGuard, HungError
 
 
 def test_values_and_errors_pass_through():
-    guard: Guard[int] = Guard()
+    guard: CallGuard[int] = CallGuard()
     assert guard.run("a", lambda: 3, 5.0) == 3
     with pytest.raises(ValueError, match="x"):
         guard.run("a", lambda: int("x"), 5.0)
 
 
 def test_a_hung_call_is_started_once_and_its_late_answer_is_taken():
-    guard: Guard[str] = Guard()
+    guard: CallGuard[str] = CallGuard()
     gate, calls = threading.Event(), []
 
     def work() -> str:

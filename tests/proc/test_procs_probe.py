@@ -101,6 +101,26 @@ def test_where_a_thread_is_blocked_is_read_again_only_when_it_has_run(scene, mon
     assert (scene.by_pid()[110].wchan, reads.count(110)) == ("do_epoll_wait", 2)
 
 
+def test_sockets_with_and_without_a_peer_in_the_tree(scene):
+    """Row 1 and 2 are the two ends of one connection, row 3 leads to another machine, row 4 listens."""
+    rows = [("0100007F:A9BC 0100007F:CD49 01", 71), ("0100007F:CD49 0100007F:A9BC 01", 72)]
+    rows += [("0100007F:A9BE 0A000002:CD49 02", 73), ("00000000:CD49 00000000:0000 0A", 74)]
+    text = "  sl\n" + "".join(
+        f"   {n}: {ends} 00000000:00000000 00:00000000 0000000{n} 0 0 {inode} 1 0 20 4 30 10 -1\n"
+        for n, (ends, inode) in enumerate(rows)
+    )
+    (scene.fake.root / "100" / "net" / "tcp").write_text(text)
+    for pid, fd, inode in ((110, 7, 71), (110, 8, 73), (110, 9, 74), (120, 7, 72)):
+        (scene.fake.root / str(pid) / "fd" / str(fd)).symlink_to(f"socket:[{inode}]")
+    seen = scene.by_pid()
+    assert sorted((peer.state, peer.peer_pid, peer.retransmits) for peer in seen[110].tcp) == [
+        ("ESTAB", 120, 0),
+        ("LISTEN", None, 3),
+        ("SYN_SENT", None, 2),
+    ]
+    assert [peer.peer_pid for peer in seen[120].tcp] == [110]
+
+
 def test_hidden_descriptors(scene, monkeypatch):
     def refuse(root, pid):
         raise PermissionError(errno.EACCES, "no")

@@ -196,7 +196,7 @@ def test_cgroups_v2_and_v1(tmp_path):
     assert (seen.frozen, seen.oom_kills, seen.throttled) == (True, 3, None)
     (tmp_path / "frz/b/freezer.state").write_text("THAWED\n")
     assert cgroups.limits(cgroups.paths("4:freezer:/b\n", rows)).frozen is False
-    assert cgroups.limits({}) == cgroups.Limits()
+    assert cgroups.limits({}) == cgroups.CgroupLimits()
 
 
 def test_the_state_of_a_thread_is_read_again_only_when_it_has_run(tmp_path):

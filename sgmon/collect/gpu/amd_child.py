@@ -22,7 +22,7 @@ class NoLibraryError(Exception):
     """The package or libamd_smi.so is not there."""
 
 
-class Reader:
+class AmdReader:
     """All amdsmi calls. smi None: it could not be imported, for the reason ``why``."""
 
     def __init__(self, smi: Any, place: Place, why: str = "") -> None:
@@ -122,7 +122,7 @@ def _holder(process: Mapping[str, Any]) -> tuple[int, int | None]:
     return int(process["pid"]), None if used in _NOTHING else int(used)
 
 
-def open_amd(place: Place) -> Reader:
+def open_amd(place: Place) -> AmdReader:
     """The gateway; without the library it says so when asked."""
     try:
         import amdsmi
@@ -132,8 +132,8 @@ def open_amd(place: Place) -> Reader:
         KeyError,
         AttributeError,
     ) as err:  # without libamd_smi.so the import ends in a KeyError
-        return Reader(None, place, f"{type(err).__name__}: {err}")
-    return Reader(amdsmi, place)
+        return AmdReader(None, place, f"{type(err).__name__}: {err}")
+    return AmdReader(amdsmi, place)
 
 
 if __name__ == "__main__":

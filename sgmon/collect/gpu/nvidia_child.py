@@ -28,7 +28,7 @@ THROTTLE = (
 )
 
 
-class Reader:
+class NvidiaReader:
     """All NVML calls. Every value that NVML does not give is absent and named in "missing"."""
 
     def __init__(self, nvml: Any, place: Place) -> None:
@@ -178,7 +178,7 @@ class Reader:
 class _Getter:
     """Puts one value into ``target``, or the reason into target["missing"]. ``lost`` is set when the GPU is gone."""
 
-    def __init__(self, reader: Reader, index: int, target: dict[str, Any]) -> None:
+    def __init__(self, reader: NvidiaReader, index: int, target: dict[str, Any]) -> None:
         self._reader = reader
         self._index = index
         self._target = target
@@ -220,11 +220,11 @@ def _text(value: str | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def open_nvml(place: Place) -> Reader:
+def open_nvml(place: Place) -> NvidiaReader:
     """The gateway to NVML."""
     import pynvml  # costs 55 ms, and only this process may have it
 
-    return Reader(pynvml, place)
+    return NvidiaReader(pynvml, place)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from sgmon.collect.gpu.answer import PcieAge, gpu_from, name_of
 from sgmon.collect.gpu.simulated import read_simulated
 from sgmon.collect.gpu.vendors import Vendor, vendor_here
 from sgmon.collect.probes.base import ProbeError, Watched
-from sgmon.collect.probes.child import Child, ChildDiedError
+from sgmon.collect.probes.child import ChildDiedError, GpuChild
 from sgmon.model import Gpu, GpuReading
 from sgmon.units import duration
 
@@ -35,15 +35,15 @@ class GpuProbe:
     deadline_s = 15.0
 
     def __init__(
-        self, watched: Watched, start: Callable[[], Child] | None = None, vendor: Vendor | None = None
+        self, watched: Watched, start: Callable[[], GpuChild] | None = None, vendor: Vendor | None = None
     ) -> None:
         self._watched = watched
         self._vendor = vendor or vendor_here()
         self.interval_s = watched.settings.interval_s
         self._now = watched.clock.now
-        self._start = start or (lambda: Child(self._vendor.module, self._now))
-        self._child: Child | None = None
-        self._stuck: list[Child] = []  # killed, but still in the kernel
+        self._start = start or (lambda: GpuChild(self._vendor.module, self._now))
+        self._child: GpuChild | None = None
+        self._stuck: list[GpuChild] = []  # killed, but still in the kernel
         self._phase = ""  # what the child was asked: "start", "init", "answer"; "gpus": nothing, it waits for us
         self._asked_t = 0.0
         self._failures = 0
@@ -191,7 +191,7 @@ class GpuProbe:
         self._mark("silent", what, f"{self._vendor.look}; sudo nvidia-smi -pm 1 makes a slow start fast")
         return self._failing_reading()
 
-    def _hung(self, child: Child) -> GpuReading:
+    def _hung(self, child: GpuChild) -> GpuReading:
         """A call overran. The GPU that it was about is left out next time, so that it does not hide the others."""
         if child.runnable() and self._now() - self._asked_t < STARVED_S:
             self._mark("silent", "its process waits for a CPU: this machine is overloaded", "")

@@ -28,7 +28,7 @@ class ChildDiedError(Exception):
         self.words = words
 
 
-class Child:
+class GpuChild:
     """One running helper: ``send`` a request, then ``receive`` with a time limit. Not for several threads at once."""
 
     def __init__(self, module: str, now: Callable[[], float], argv: Sequence[str] = ()) -> None:

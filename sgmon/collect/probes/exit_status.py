@@ -13,7 +13,7 @@ from sgmon.proc.stat import Stat
 _UNKNOWN = End(source="exit status unknown: not our child, and this kernel (before 6.15) does not tell")
 
 
-class Endings:
+class ExitStatuses:
     """One descriptor per watched process. ``live``: off for a fake /proc, whose pids are not this machine's."""
 
     def __init__(self, live: bool) -> None:
@@ -37,9 +37,9 @@ class Endings:
         """The exit status by pidfd, else by the zombie's stat field 52. 0 there is also shown to those who may not
         see it; ``visible`` says that we may."""
         fd = self._fds.get(pid)
-        told = exits.end_of(fd) if fd is not None else None
-        if told is not None:
-            return told
+        reported = exits.end_of(fd) if fd is not None else None
+        if reported is not None:
+            return reported
         if zombie is not None and (zombie.exit_status or visible):
             return exits.from_status(zombie.exit_status, "stat of the zombie")
         if zombie is not None:

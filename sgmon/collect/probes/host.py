@@ -9,7 +9,7 @@ from sgmon.collect.probes.model_files import ModelFiles
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.model import Server
 from sgmon.proc import cgroups, files, locks, mounts, net, sock_diag
-from sgmon.proc.cgroups import Limits
+from sgmon.proc.cgroups import CgroupLimits
 from sgmon.proc.mounts import Mount
 
 TCP_EVERY_S = 5.0
@@ -28,7 +28,7 @@ class Host:
         self.rows_t = -TCP_EVERY_S
         self.by_ends: dict[tuple[str, str], int] = {}  # (local, remote) -> inode
         self.mounts: tuple[Mount, ...] = ()
-        self.limits = Limits()
+        self.limits = CgroupLimits()
         self.frozen: dict[str, bool] = {}
         self.model = ModelFiles(root, server)
         self._own_mounts: tuple[Mount, ...] = ()
@@ -120,7 +120,7 @@ class Host:
         found = cgroups.limits(cgroups.paths(text, self._own_mounts))
         if found.oom_kills is None:
             kills = cgroups.host_oom_kills(self.root)
-            found = Limits(found.frozen, found.throttled, kills, found.memory_max_bytes)
+            found = CgroupLimits(found.frozen, found.throttled, kills, found.memory_max_bytes)
         self.limits = found
 
 

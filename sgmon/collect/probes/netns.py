@@ -12,7 +12,7 @@ T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
 
 
-class Inside(Generic[T]):
+class InNamespace(Generic[T]):
     """``work()`` in a thread that has joined the namespace and ends afterwards; no other thread is touched."""
 
     def __init__(self, namespace: str, work: Callable[[], T]) -> None:

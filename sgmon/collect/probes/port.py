@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.listeners import Listeners
-from sgmon.collect.probes.netns import Inside
+from sgmon.collect.probes.netns import InNamespace
 from sgmon.model import Listener, PortReading, ServerArgs
 from sgmon.text import clean
 from sgmon.units import plural
@@ -114,7 +114,7 @@ class PortProbe:
             return self._answered(reading, *self._exchange(host, reading.port, secure))
         reading = replace(reading, note="; ".join(filter(None, (reading.note, _AWAY))))
         try:
-            found = Inside(namespace, lambda: self._exchange(host, reading.port, secure)).run()
+            found = InNamespace(namespace, lambda: self._exchange(host, reading.port, secure)).run()
         except OSError as err:
             note = f"{_AWAY}, and sgmon may not enter it ({err.strerror}): run it there, or with sudo"
             return replace(reading, answer="skipped", note=note)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from sgmon.collect.probes import descendants
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.descendants import Member
-from sgmon.collect.probes.exit_status import Endings, ended
+from sgmon.collect.probes.exit_status import ExitStatuses, ended
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.schedule import Schedule
-from sgmon.collect.probes.worker import Kin, Worker
+from sgmon.collect.probes.worker import Descendants, Worker
 from sgmon.discovery import process_roles
 from sgmon.discovery.tree import Members
 from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
@@ -66,7 +66,7 @@ class Tree:
         self._schedule = Schedule(now, watched.settings.interval_s)
         self._host = Host(root, server, self._schedule, now)
         self._pids = Members(root, server.pid, server.start_ticks)
-        self._endings = Endings(live=root == "/proc")
+        self._exit_statuses = ExitStatuses(live=root == "/proc")
         self._workers: dict[int, Worker] = {}
         self._members: dict[int, Member] = {}
         self._gone: dict[int, Process] = {}
@@ -86,7 +86,7 @@ class Tree:
         return self._reading(tuple(sorted([*shown, *gone], key=_order)), server)
 
     def close(self) -> None:
-        self._endings.close()
+        self._exit_statuses.close()
 
     def _stats(self) -> dict[int, Stat]:
         """The living, by pid; those that ended go to ``_gone`` (workers) or are forgotten (helpers)."""
@@ -95,7 +95,7 @@ class Tree:
             try:
                 seen = stat.read(self._root, pid)
             except OSError:
-                if self._endings.lives_hidden(pid):
+                if self._exit_statuses.lives_hidden(pid):
                     self._hide(pid)
                 else:
                     self._end(pid, None)
@@ -126,7 +126,7 @@ class Tree:
         worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER))
         member.argv = worker.argv
         if member.role in ESSENTIAL_ROLES:
-            self._endings.watch(pid)
+            self._exit_statuses.watch(pid)
 
     def _end(self, pid: int, zombie: Stat | None) -> None:
         """A process is gone (or a zombie that nobody has reaped)."""
@@ -144,7 +144,7 @@ class Tree:
             return
         last = before or self._last.get(pid) or _unread(member, zombie)
         visible = zombie is not None and counters.may_see(self._root, pid)
-        self._gone[pid] = ended(last, self._endings.end(pid, zombie, visible), zombie)
+        self._gone[pid] = ended(last, self._exit_statuses.end(pid, zombie, visible), zombie)
 
     def _hide(self, pid: int) -> None:
         """Alive, but not to be seen any more: the last reading stands, with the reason."""
@@ -167,13 +167,13 @@ class Tree:
                 found[pid] = worker.light(seen, member)
                 continue
             below = descendants.descendants(pid, children)
-            kin = Kin(
+            totals = Descendants(
                 tree_cpu_s=sum(alive[p].cpu_s for p in below),
                 tree_wait_s=sum(self._workers[p].wait_s or 0.0 for p in below),
                 compilers=tuple(compilers.get(pid, ())),
                 launcher_out=self._launcher_out(),
             )
-            found[pid] = worker.read(seen, member, kin, owners.get)
+            found[pid] = worker.read(seen, member, totals, owners.get)
         return found
 
     def _launcher_out(self) -> str | None:

@@ -43,13 +43,13 @@ class StartProbe:
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
-        self._told: tuple[int, int] | None = None
+        self._reported: tuple[int, int] | None = None
 
     def read(self) -> StartReading | None:
         server = self._watched.server
-        if server is None or (server.pid, server.start_ticks) == self._told or not server.args.model_path:
+        if server is None or (server.pid, server.start_ticks) == self._reported or not server.args.model_path:
             return None
-        self._told = (server.pid, server.start_ticks)
+        self._reported = (server.pid, server.start_ticks)
         return describe(self._watched.settings.proc_root, server)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from sgmon.collect.probes.schedule import Schedule
 from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
 from sgmon.proc.counters import ThreadTimes
-from sgmon.proc.guard import Guard
+from sgmon.proc.guard import CallGuard
 from sgmon.proc.stat import Stat
 from sgmon.proc.status import Status
 from sgmon.servers.registry import is_secret_flag
@@ -27,10 +27,10 @@ _LOCKED_S = 0.2
 Owner = Callable[[int], "int | None"]
 _RSS_STEP = 1 << 20
 #: reads that wait for the lock on a process's memory map, which a thread stuck in a page fault may keep for ever
-_MAPPED: Guard[bytes] = Guard()
+_MAPPED: CallGuard[bytes] = CallGuard()
 
 
-class Kin(NamedTuple):
+class Descendants(NamedTuple):
     """What the tree knows of one worker: its live descendants, and where the launcher's stderr goes."""
 
     tree_cpu_s: float = 0.0
@@ -108,7 +108,7 @@ class Worker:
             majflt=seen.majflt,
         )
 
-    def read(self, seen: Stat, member: Member, kin: Kin, owner_of: Owner) -> Process:
+    def read(self, seen: Stat, member: Member, below: Descendants, owner_of: Owner) -> Process:
         """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket."""
         now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
         io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
@@ -131,8 +131,8 @@ class Worker:
             thread_states=self._thread_states,
             cpu_s=seen.cpu_s,
             wait_s=self.wait_s,
-            tree_cpu_s=kin.tree_cpu_s,
-            tree_wait_s=kin.tree_wait_s,
+            tree_cpu_s=below.tree_cpu_s,
+            tree_wait_s=below.tree_wait_s,
             rss_anon_bytes=now.rss_anon_bytes,
             rss_file_bytes=now.rss_file_bytes,
             rss_shmem_bytes=now.rss_shmem_bytes,
@@ -146,13 +146,13 @@ class Worker:
             tracer_pid=now.tracer_pid,
             frozen=wchan == "__refrigerator" or self._host.is_frozen(self.pid),
             stdio=(self._output(0), self._output(1), self._output(2)),
-            same_log=self._same_log(kin.launcher_out),
+            same_log=self._same_log(below.launcher_out),
             fds=self._marks(),
             fd_count=self._fd_count,
             nvidia_fds=self._nvidia,
             shards=self._shards,
             tcp=self._tcp(owner_of),
-            compilers=kin.compilers,
+            compilers=below.compilers,
             uid=now.uid,
             ns_pid=now.ns_pids[-1] if len(now.ns_pids) > 1 else None,
             waits_for_lock=call.target if call is not None and syscalls.waits_for_lock(call) else "",

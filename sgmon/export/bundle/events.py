@@ -8,7 +8,7 @@ from dataclasses import replace
 from sgmon.export.bundle.redact import Redactor
 from sgmon.model import Event, LogReading
 from sgmon.recording import codec
-from sgmon.recording.ring_buffer import FlightRing
+from sgmon.recording.ring_buffer import RingBuffer
 
 WHERE = "recording"
 _KEY_BEGIN, _KEY_END = "-----BEGIN ", "-----END "
@@ -19,7 +19,7 @@ _HELD_MOST = 1 << 16
 def masked_recording(recording: bytes, redact: Redactor, most_bytes: int, *, log: bool) -> bytes:
     """A recording of the same events, masked. Its oldest part goes when it is larger than ``most_bytes``."""
     header = codec.header_of(recording)
-    ring = FlightRing(header.epoch, most_bytes, ticks=header.ticks)
+    ring = RingBuffer(header.epoch, most_bytes, ticks=header.ticks)
     for event in masked(codec.events_of(recording), redact, log=log):
         ring.write(event)
     return b"".join(ring.parts(redact.text(header.note, WHERE)))

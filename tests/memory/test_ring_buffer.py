@@ -6,7 +6,7 @@ import pytest
 
 from sgmon.model import Event, LogReading, PortReading, Server, ServerReading
 from sgmon.recording import codec
-from sgmon.recording.ring_buffer import FlightRing
+from sgmon.recording.ring_buffer import RingBuffer
 
 
 def _log(t: float, text: str) -> Event:
@@ -14,7 +14,7 @@ def _log(t: float, text: str) -> Event:
 
 
 def test_the_ring_keeps_the_newest_and_stays_within_its_limit(tmp_path: Path) -> None:
-    ring = FlightRing(epoch=5.0, limit=60_000)
+    ring = RingBuffer(epoch=5.0, limit=60_000)
     for number in range(40_000):
         ring.write(_log(float(number), f"line {number} {number * 7919 % 104729}"))
     assert ring.bytes <= 60_000
@@ -27,7 +27,7 @@ def test_the_ring_keeps_the_newest_and_stays_within_its_limit(tmp_path: Path) ->
 
 
 def test_the_server_and_the_first_of_each_kind_are_kept(tmp_path: Path) -> None:
-    ring = FlightRing(epoch=0.0, limit=20_000)
+    ring = RingBuffer(epoch=0.0, limit=20_000)
     found = ServerReading(server=Server(pid=4711, start_ticks=1))
     ring.write(Event(0.0, "server", ServerReading(looked_for="SGLang")))
     ring.write(Event(1.0, "server", found))
@@ -40,7 +40,7 @@ def test_the_server_and_the_first_of_each_kind_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_an_error_of_its_own_and_leaves_nothing(tmp_path: Path) -> None:
-    ring = FlightRing(epoch=0.0)
+    ring = RingBuffer(epoch=0.0)
     ring.write(_log(1.0, "x"))
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError):

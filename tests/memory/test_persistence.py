@@ -13,7 +13,7 @@ from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.from_snapshot import start_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
 from sgmon.recording import codec
-from sgmon.watch.persistence import SETTLE_S, Keeper
+from sgmon.watch.persistence import SETTLE_S, Persistence
 from tests.memory import watches
 from tests.memory.watches import snapshot
 
@@ -26,20 +26,20 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "sgmon"
 
 
-def _keeper(history: StartDatabase | None = None) -> Keeper:
-    keeper = Keeper(watches.EPOCH, history)
+def _persistence(history: StartDatabase | None = None) -> Persistence:
+    persistence = Persistence(watches.EPOCH, history)
     for event in watches.events():
-        keeper.ring.write(event)
-    return keeper
+        persistence.ring.write(event)
+    return persistence
 
 
-def _look(keeper: Keeper, now: Snapshot) -> list[Event]:
+def _look(persistence: Persistence, now: Snapshot) -> list[Event]:
     """Look, wait until every thread has ended, and look again: what has come of it."""
-    come = keeper.look(now)
-    for thread in list(keeper._threads):
+    come = persistence.look(now)
+    for thread in list(persistence._threads):
         thread.join(LIMIT_S)
         assert not thread.is_alive()
-    return come + keeper.look(now)
+    return come + persistence.look(now)
 
 
 def _ready() -> Snapshot:
@@ -51,95 +51,95 @@ def _ready() -> Snapshot:
 
 @pytest.mark.parametrize("state", ["stalled", "stopped", "crashed"])
 def test_an_alarm_saves_the_flight_once_an_episode(state: str, state_home: Path) -> None:
-    keeper = _keeper()
-    keeper.look(snapshot())
+    persistence = _persistence()
+    persistence.look(snapshot())
     for t in (20.0, 21.0, 22.0):
-        _look(keeper, snapshot(state, t))
+        _look(persistence, snapshot(state, t))
     files = list((state_home / "flights").iterdir())
     assert len(files) == 1
     assert files[0].name.endswith(f"-pid4711-{state}.jsonl.gz")
-    assert keeper.saved == (str(files[0]),)
+    assert persistence.saved == (str(files[0]),)
     header, events = codec.read(files[0])
     assert header.note == f"headline of {state}"
     assert [event.kind for event in events] == [event.kind for event in watches.events()]
 
 
 def test_the_file_is_written_again_with_what_came_after() -> None:
-    keeper = _keeper()
-    _look(keeper, snapshot("stalled", 20.0))
-    keeper.ring.write(Event(25.0, "tick"))
+    persistence = _persistence()
+    _look(persistence, snapshot("stalled", 20.0))
+    persistence.ring.write(Event(25.0, "tick"))
     late = snapshot("stalled", 20.0 + SETTLE_S)
-    _look(keeper, late)
-    assert len(keeper.saved) == 1
-    assert [event.t for event in codec.read(Path(keeper.saved[0]))[1]][-1] == 25.0
+    _look(persistence, late)
+    assert len(persistence.saved) == 1
+    assert [event.t for event in codec.read(Path(persistence.saved[0]))[1]][-1] == 25.0
 
 
 def test_a_new_episode_has_a_new_file_and_there_is_an_end_to_it() -> None:
-    keeper = _keeper()
+    persistence = _persistence()
     for number in range(20):
         for state in ("stalled", "progressing"):
             now = snapshot(state, 30.0 * number)
-            _look(keeper, now)
-    assert 2 <= len(keeper.saved) <= 6
+            _look(persistence, now)
+    assert 2 <= len(persistence.saved) <= 6
 
 
 def test_a_simulated_server_leaves_nothing_behind(state_home: Path) -> None:
     from dataclasses import replace
 
-    keeper = _keeper(StartDatabase())
+    persistence = _persistence(StartDatabase())
     server = replace(watches.SERVER, simulated_gpus="/tmp/g")
-    keeper.look(snapshot("crashed", 20.0, server=server))
-    keeper.look(snapshot("crashed", 40.0, server=server))
-    keeper.close()
+    persistence.look(snapshot("crashed", 20.0, server=server))
+    persistence.look(snapshot("crashed", 40.0, server=server))
+    persistence.close()
     assert not state_home.exists() or not list(state_home.rglob("*.*"))
 
 
 def test_asked_for_it_is_saved_at_once() -> None:
-    keeper = _keeper()
-    keeper.look(snapshot())
-    keeper.save_flight()
-    _look(keeper, snapshot())
-    assert keeper.saved[0].endswith("-asked.jsonl.gz")
+    persistence = _persistence()
+    persistence.look(snapshot())
+    persistence.save_flight()
+    _look(persistence, snapshot())
+    assert persistence.saved[0].endswith("-asked.jsonl.gz")
 
 
 def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    keeper = _keeper(StartDatabase())
-    said = [event.reading for event in _look(keeper, snapshot("crashed", 20.0))]
+    persistence = _persistence(StartDatabase())
+    said = [event.reading for event in _look(persistence, snapshot("crashed", 20.0))]
     errors = {reading.name: reading for reading in said if isinstance(reading, ProbeReading)}
     assert "Not a directory" in errors["flight"].error
     assert errors["flight"].remedy
-    assert keeper.saved == ()
+    assert persistence.saved == ()
 
 
 def test_a_full_disk_is_a_finding_until_there_is_room(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(small_disk))
     (small_disk / "ballast").write_bytes(b"\0" * 262_144)
-    keeper = _keeper()
+    persistence = _persistence()
     store = Store(watches.EPOCH)
     now = snapshot("stalled", 20.0)
-    for event in _look(keeper, now):
+    for event in _look(persistence, now):
         store.step(event)
     wrong = {status.name: status.error for status in store.snapshot.probes}
     assert "No space left" in wrong["flight"]
-    assert keeper.saved == ()
+    assert persistence.saved == ()
     (small_disk / "ballast").unlink()
     later = snapshot("stalled", 20.0 + SETTLE_S, probes=store.snapshot.probes)
-    for event in _look(keeper, later):
+    for event in _look(persistence, later):
         store.step(event)
     assert {status.name: status.error for status in store.snapshot.probes}["flight"] == ""
-    assert len(keeper.saved) == 1
+    assert len(persistence.saved) == 1
 
 
 def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
     history = StartDatabase()
-    keeper = _keeper(history)
+    persistence = _persistence(history)
     ready = _ready()
     for t in (70.0, 71.0, 72.5, 73.0, 90.0):
         now = snapshot("ready", t, log=ready.log)
-        _look(keeper, now)
-    keeper.close()
+        _look(persistence, now)
+    persistence.close()
     runs = history.runs()
     assert len(runs) == 1
     run = runs[0]
@@ -151,7 +151,7 @@ def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
     )
     assert {one.name: (one.at_s, one.line) for one in run.milestones}["load_begin"] == (23.0, 3)
 
-    again = _keeper(history)
+    again = _persistence(history)
     first = snapshot("progressing", 1.0)
     found = [e.reading for e in _look(again, first)]
     assert [type(reading) for reading in found] == [Baseline]
@@ -162,9 +162,9 @@ def test_a_ready_start_is_stored_once_and_is_the_next_ones_baseline() -> None:
 
 
 def test_a_first_start_has_no_number() -> None:
-    keeper = _keeper(StartDatabase())
+    persistence = _persistence(StartDatabase())
     first = snapshot("progressing", 1.0)
-    events = _look(keeper, first)
+    events = _look(persistence, first)
     assert [event.reading for event in events] == [Baseline()]
     store = Store(watches.EPOCH)
     assert store.step(events[0]).baseline is None
@@ -172,9 +172,9 @@ def test_a_first_start_has_no_number() -> None:
 
 def test_a_stalled_start_is_stored_when_the_watch_ends() -> None:
     history = StartDatabase()
-    keeper = _keeper(history)
-    keeper.look(snapshot("stalled", 50.0))
-    keeper.close()
+    persistence = _persistence(history)
+    persistence.look(snapshot("stalled", 50.0))
+    persistence.close()
     assert [run.outcome for run in history.runs()] == ["stalled"]
 
 
@@ -192,11 +192,11 @@ def test_a_hung_home_does_not_hold_the_watch(monkeypatch: pytest.MonkeyPatch) ->
         def baseline(self, key: object) -> None:
             never.wait(60)
 
-    keeper = _keeper(Hung())
+    persistence = _persistence(Hung())
     monkeypatch.setattr("sgmon.watch.persistence.CLOSE_S", 0.05)
-    assert keeper.look(snapshot("progressing", 1.0)) == []
-    assert keeper.look(snapshot("progressing", 2.0)) == []
-    keeper.close()
+    assert persistence.look(snapshot("progressing", 1.0)) == []
+    assert persistence.look(snapshot("progressing", 2.0)) == []
+    persistence.close()
     never.set()
 
 
@@ -205,8 +205,8 @@ def test_a_damaged_history_is_a_finding(state_home: Path) -> None:
     (state_home / "history.sqlite").write_bytes(b"no database at all, but long enough" * 40)
     with pytest.raises(DatabaseError, match=r"history\.sqlite cannot be used"):
         StartDatabase().runs()
-    keeper = _keeper(StartDatabase())
-    said = [event.reading for event in _look(keeper, snapshot("progressing", 1.0))]
+    persistence = _persistence(StartDatabase())
+    said = [event.reading for event in _look(persistence, snapshot("progressing", 1.0))]
     assert [reading.name for reading in said if isinstance(reading, ProbeReading)] == ["history"]
 
 
