@@ -1,6 +1,6 @@
-"""Which rules of the catalogue this SGLang can print: every template is looked up, as text, in its source.
+"""Which rules of a family's catalogue a server can print: every template is looked up, as text, in its source.
 
-``python -m tools.check_milestones check [PATH]``: PATH is an SGLang source tree, an installed package, or the
+``python -m tools.check_milestones FAMILY [PATH]``: PATH is a source tree of the server, an installed package, or the
 site-packages that hold one. A newer version that renamed a line so gives fewer claims, not wrong ones.
 """
 
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgmon.analyse.log.catalogue import Rule, of_family, version_key
+from sgmon.analyse.log.catalogue import Catalogue, Rule, of_family, version_key
+from sgmon.servers import registry
 
-CATALOGUE = of_family("sglang")
 #: Larger files are generated tables.
 MAX_BYTES = 4_000_000
 _SKIPPED = {"multimodal_gen", "test", "tests", "__pycache__", "jit_kernel", "benchmark", "node_modules"}
@@ -65,13 +65,14 @@ class Check:
         return self.error or f"rules found in this version: {self.found}/{self.total}"
 
 
-def check(path: str | Path) -> Check:
-    """Look every template up below ``path``."""
-    root = package_root(Path(path))
+def check(family: str, path: str | Path) -> Check:
+    """Look every template of the family's catalogue up below ``path``."""
+    known = registry.get(family)
+    root = package_root(Path(path), known.package)
     if root is None:
-        return Check(str(path), "", (), 0, f'no SGLang source below "{path}" (looked for sglang/srt)')
-    version = version_of(root)
-    mine = tuple(rule for rule in CATALOGUE.rules if rule.template)
+        return Check(str(path), "", (), 0, f'no {known.label} source below "{path}" (looked for {known.package}/)')
+    version, catalogue = version_of(root), of_family(family)
+    mine = tuple(rule for rule in catalogue.rules if rule.template)
     wanted = {template for rule in mine for template in rule.template}
     seen: set[str] = set()
     files = 0
@@ -80,13 +81,13 @@ def check(path: str | Path) -> Check:
         seen |= {template for template in wanted - seen if template in text}
         if len(seen) == len(wanted):
             break
-    return Check(str(root), version, tuple(_result(rule, seen, version) for rule in mine), files)
+    return Check(str(root), version, tuple(_result(rule, seen, version, catalogue) for rule in mine), files)
 
 
-def package_root(path: Path) -> Path | None:
-    """The sglang package at or below ``path``: itself, site-packages/sglang, or python/sglang of a source tree."""
-    for candidate in (path, path / "sglang", path / "python" / "sglang"):
-        if (candidate / "srt").is_dir():
+def package_root(path: Path, package: str) -> Path | None:
+    """The package at or below ``path``: in its python folder (a source tree), in it (site-packages), or itself."""
+    for candidate in (path / "python" / package, path / package, path):
+        if candidate.name == package and candidate.is_dir():
             return candidate
     return None
 
@@ -97,24 +98,24 @@ def version_of(root: Path) -> str:
         match = _VERSION.search(_text(root / name))
         if match:
             return match[1]
-    for info in sorted(root.parent.glob("sglang-*.dist-info")):
-        return info.name.removeprefix("sglang-").removesuffix(".dist-info")
+    for info in sorted(root.parent.glob(f"{root.name}-*.dist-info")):
+        return info.name.removeprefix(f"{root.name}-").removesuffix(".dist-info")
     return ""
 
 
-def _result(rule: Rule, seen: set[str], version: str) -> RuleFound:
+def _result(rule: Rule, seen: set[str], version: str, catalogue: Catalogue) -> RuleFound:
     there = next((template for template in rule.template if template in seen), "")
-    return RuleFound(rule.group, rule.name, rule.example, bool(there), _expected(rule, version), there)
+    return RuleFound(rule.group, rule.name, rule.example, bool(there), _expected(rule, version, catalogue), there)
 
 
-def _expected(rule: Rule, version: str) -> bool:
+def _expected(rule: Rule, version: str, catalogue: Catalogue) -> bool:
     """Whether the catalogue says that this version prints it. Newer versions than the newest known: as the newest."""
     key, first, last = version_key(version), version_key(rule.first), version_key(rule.last)
     if first is None or last is None:
         return False  # a line of another program
     if key is None:
-        return last == CATALOGUE.newest
-    return first <= key and (key <= last or last == CATALOGUE.newest)
+        return last == catalogue.newest
+    return first <= key and (key <= last or last == catalogue.newest)
 
 
 def _sources(root: Path) -> Iterator[str]:
@@ -135,21 +136,22 @@ def _text(path: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0: every rule that this version should have is there; 3: some are not; 2: no SGLang there."""
+    """0: every rule that this version should have is there; 3: some are not; 2: no such server there."""
     parser = argparse.ArgumentParser(prog="python -m tools.check_milestones", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    looking = commands.add_parser("check", help="look the catalogue up in an SGLang source tree or installed package")
-    looking.add_argument("path", nargs="?", default=sysconfig.get_paths()["purelib"])
+    parser.add_argument("family", choices=[family.name for family in registry.families()])
+    parser.add_argument("path", nargs="?", default=sysconfig.get_paths()["purelib"])
     args = parser.parse_args(argv)
-    result = check(args.path)
+    result, family = check(args.family, args.path), registry.get(args.family)
     if result.error:
-        print(f"tools.check_milestones: {result.error}. Give the folder that holds sglang/.", file=sys.stderr)
+        print(
+            f"tools.check_milestones: {result.error}. Give the folder that holds {family.package}/.", file=sys.stderr
+        )
         return 2
     for rule in result.rules:
         mark = "found" if rule.found else ("MISSING" if rule.expected else "not in this version")
         print(f"{mark:<20} {rule.group:<10} {rule.name:<24} {rule.template or rule.example[:70]}")
     print(
-        f"SGLang {result.version or '(version unknown)'} at {result.path}: {result.summary()}, {result.files} files"
+        f"{family.label} {result.version or '(version unknown)'} at {result.path}: {result.summary()}, {result.files} files"
     )
     return 0 if result.found == result.total else 3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sgmon.analyse.log.catalogue import of_family
-from tools.check_milestones import check, main
+from tools.check_milestones import check, main, package_root
 
 #: Versions around the renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14.
 VERSIONS = ("0.4.6.post5", "0.5.2", "0.5.9", "0.5.16")
@@ -26,7 +26,8 @@ def tree(root: Path, version: str, lines: list[str]) -> Path:
 
 def test_a_tree_with_every_template(tmp_path: Path) -> None:
     found = check(
-        tree(tmp_path, "0.5.23", [t for rule in of_family("sglang").rules for t in rule.template if '"' not in t])
+        "sglang",
+        tree(tmp_path, "0.5.23", [t for rule in of_family("sglang").rules for t in rule.template if '"' not in t]),
     )
     assert found.version == "0.5.23"
     assert found.total > 50
@@ -34,16 +35,26 @@ def test_a_tree_with_every_template(tmp_path: Path) -> None:
 
 
 def test_an_unknown_newer_version_that_renamed_lines(tmp_path: Path) -> None:
-    found = check(tree(tmp_path, "0.7.0", ["Load weight begin. avail mem="]))
+    found = check("sglang", tree(tmp_path, "0.7.0", ["Load weight begin. avail mem="]))
     assert found.found == 1
     assert "load_begin" not in found.silent
     assert "memory_pool_end" in found.silent
 
 
 def test_no_sglang_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "no SGLang source" in check(tmp_path).summary()
-    assert main(["check", str(tmp_path)]) == 2
+    assert "no SGLang source" in check("sglang", tmp_path).summary()
+    assert main(["sglang", str(tmp_path)]) == 2
     assert "no SGLang source" in capsys.readouterr().err
+
+
+def test_the_package_is_found_in_a_clone_of_the_same_name(tmp_path: Path) -> None:
+    clone = tmp_path / "sglang"
+    for place in ("python/sglang", "site-packages/sglang"):
+        (clone / place).mkdir(parents=True)
+    assert package_root(clone, "sglang") == clone / "python/sglang"
+    assert package_root(clone / "site-packages", "sglang") == clone / "site-packages/sglang"
+    assert package_root(clone / "python/sglang", "sglang") == clone / "python/sglang"
+    assert package_root(tmp_path / "nothing", "sglang") is None
 
 
 def wheel(version: str, cache: Path) -> Path:
@@ -69,7 +80,7 @@ def test_real_wheels(version: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel(version, cache)) as packed:
         names = [name for name in packed.namelist() if name.endswith((".py", "METADATA"))]
         packed.extractall(tmp_path, names)
-    found = check(tmp_path)
+    found = check("sglang", tmp_path)
     missing = [(rule.group, rule.name) for rule in found.rules if rule.expected and not rule.found]
     assert missing == []
     assert found.total > 40

@@ -43,7 +43,7 @@ FAMILY = ServerFamily(
     rules=(rules.gate, rules.weights_from_outside),
     kill_clocks=kill_clocks,
     launcher_kills_itself=True,
-    env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # up to 0.4 it runs on vllm's kernels
+    env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # older versions import vllm
     packages=("sgl-kernel", "sglang-kernel"),
     compile_caches=(("SGLANG_DG_CACHE_DIR", "~/.cache/deep_gemm", (".lock",)),),
 )
