@@ -150,9 +150,8 @@ def main(argv: list[str] | None = None) -> int:
     for rule in result.rules:
         mark = "found" if rule.found else ("MISSING" if rule.expected else "not in this version")
         print(f"{mark:<20} {rule.group:<10} {rule.name:<24} {rule.template or rule.example[:70]}")
-    print(
-        f"{family.label} {result.version or '(version unknown)'} at {result.path}: {result.summary()}, {result.files} files"
-    )
+    version = result.version or "(version unknown)"
+    print(f"{family.label} {version} at {result.path}: {result.summary()}, {result.files} files")
     return 0 if result.found == result.total else 3
 
 
