@@ -85,13 +85,14 @@ class HelpScreen(LinesScreen):
         return rows
 
 
+def key_names(binding: Binding) -> str:
+    """The keys of a binding as they are written: "? f1"."""
+    return " ".join(_KEY_NAMES.get(key, key) for key in binding.key.split(","))
+
+
 def binding_lines(bindings: Iterable[BindingType], width: int) -> list[Line]:
     """One row per binding, in two columns where there is room."""
-    items = []
-    for binding in bindings:
-        if isinstance(binding, Binding) and binding.description:
-            keys = " ".join(_KEY_NAMES.get(key, key) for key in binding.key.split(","))
-            items.append((keys, binding.description))
+    items = [(key_names(one), one.description) for one in bindings if isinstance(one, Binding) and one.description]
     first = 5 + max((len(keys) for keys, _ in items), default=12)
     if width < 110:
         return [(cell(f"   {keys}", first, "key"), (words, "")) for keys, words in items]
