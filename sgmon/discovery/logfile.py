@@ -34,6 +34,12 @@ class _Hop(NamedTuple):
         return self.inside.root
 
     @property
+    def place(self) -> str:
+        """What the descriptor is: "pipe", "terminal", "socket"."""
+        kind = fds.kind(self.target)
+        return "terminal" if kind == "pty" else kind
+
+    @property
     def pid(self) -> int:
         return self.inside.pid
 
@@ -129,11 +135,11 @@ def _kept(hop: _Hop) -> LogTarget | None:
     if container is not None and (container.keeper is not None or not _from_outside(hop)):
         if not containers.keeps(hop.root, container, hop.target):
             return None  # started with "docker exec", or by a supervisor in the container
-        return container_logs.find(hop.root, container, f"{hop.source} -> {fds.kind(hop.target)}")
+        return container_logs.find(hop.root, container, f"{hop.source} -> {hop.place}")
     job = slurm.job(hop.root, hop.pid)
     if not job:
         return None
-    source = f"{hop.source} -> {fds.kind(hop.target)} -> Slurm job {job}"
+    source = f"{hop.source} -> {hop.place} -> Slurm job {job}"
     written = slurm.output(hop.root, job)
     if written is not None:
         return _file(inner.of(hop.root, written[0]), written[1], source)
@@ -145,10 +151,10 @@ def _nobody(hop: _Hop) -> LogTarget:
     """No process that sgmon sees reads it."""
     outside = _from_outside(hop)
     if outside:
-        kind = fds.kind(hop.target)
-        goes = {"pipe": "into a pipe", "pty": "to a terminal"}.get(kind, "into a socket")
-        why = f"the server writes {goes}, and its reader is not visible: it runs outside of this container"
-        return unread(kind, hop.source, why, f"where this command works: {by_hand(outside)}")
+        why = (
+            f"the server writes into a {hop.place}, and its reader is not visible: it runs outside of this container"
+        )
+        return unread(fds.kind(hop.target), hop.source, why, f"where this command works: {by_hand(outside)}")
     if containers.of(hop.root, hop.pid) is not None:
         why = "the server was not started as its container's own program, and the reader of its output is not visible"
         return unread("pipe", hop.source, why, f"start it as: ... > FILE 2>&1; or {GIVE_LOG}")

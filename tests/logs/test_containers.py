@@ -95,7 +95,7 @@ def bare() -> list[tuple[str, str]]:
 
 
 def kinds(milestones) -> list[tuple[str, str]]:
-    return sorted({(m.name, m.rank) for m in milestones if m.name not in ("weights_progress", "weights_100")})
+    return sorted({(m.name, m.rank) for m in milestones})
 
 
 def ready_as_on_the_host(watcher: Watcher, bare) -> None:

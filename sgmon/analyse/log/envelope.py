@@ -30,6 +30,7 @@ _STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
 _BAR = re.compile(r"%\||% Completed \|")
 _FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
+_TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
 _LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
 _NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
 _QUOTED = {
@@ -243,7 +244,7 @@ class Envelope:
     def _read(self, prefix: str) -> tuple[str, float | None]:
         """Who wrote the line, and when."""
         times = re.findall(STAMP, prefix)
-        writer = _writer(prefix)
+        writer = _writer(_TAG.sub(" ", prefix))
         if not self.numbers_name:
             writer = _NUMBERED.sub("", writer)
         return writer, stamp(times[-1]) if times else None
