@@ -1,6 +1,6 @@
 """The nouns of sgmon: frozen dataclasses, tuples only, standard library only.
 
-Unknown is ``None`` and its reason stands in a ``Missing``; zero is a measurement.
+Unknown is ``None`` and its reason is in a ``Missing``; zero is a measurement.
 Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch`` is the wall
 clock at 0); sizes are bytes; durations are seconds.
 """

@@ -30,7 +30,7 @@ class Baseline:
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 
     longest_gap_s: the longest silence of the log that nine of ten starts stay under; longest_quiet_s: the same for
-    the time without any sign of life of a rank. narrow: its starts are alike in everything, caches too.
+    the time without any activity of a rank. narrow: its starts are alike in everything, caches too.
     """
 
     like: str = ""

@@ -117,7 +117,7 @@ def _node(rank: int) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("damage", "needle", "headline"),
     [
-        ("missing", "incomplete download", "a weight file is missing"),
+        ("missing", "incomplete download", "is missing (weight load)"),
         ("truncated", "Error", "a weight file is damaged"),
     ],
 )

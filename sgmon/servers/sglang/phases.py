@@ -33,7 +33,7 @@ _WEIGHTS = Phase(
 _KV_CACHE = Phase(
     "kv_cache",
     "KV cache",
-    "in the KV cache",
+    "in the KV cache allocation",
     "kv",
     "kv",
     "graphs",
@@ -104,7 +104,7 @@ PHASES = PhaseTable(
         Phase(
             "http",
             "HTTP start",
-            "in the HTTP start",
+            "while the HTTP server starts",
             "http",
             "http",
             "warmup",
