@@ -175,7 +175,12 @@ def test_real_nccl_hang_on_two_gpus() -> None:
 @pytest.mark.parametrize(
     ("name", "fault_t", "odd", "headline"),
     [
-        ("cpu-tp1-stuck-init", 45.0, (), "the scheduler makes no progress while the HTTP server starts, in Scheduler.__init__"),
+        (
+            "cpu-tp1-stuck-init",
+            45.0,
+            (),
+            "the scheduler makes no progress while the HTTP server starts, in Scheduler.__init__",
+        ),
         ("cpu-tp2-live-hang-load", 25.4, ("TP1",), "(stuck in take_lock_twice) in the weight load"),
         ("cpu-tp2-live-hang-warmup", 29.0, ("TP1",), "(stuck in take_lock_twice) in the warm-up"),
         ("demo-stuck-rank", 27.0, ("TP5",), "TP5 is missing from the collective (stuck in compile_kernel)"),
