@@ -47,6 +47,20 @@ def test_slow_disk_looks_dead_for_one_read_ahead() -> None:
     assert world.states().count("suspect") <= 2
 
 
+def test_a_disk_that_delivers_little_is_named_and_one_that_delivers_is_not() -> None:
+    said = {}
+    for read in (0.6 * MB, 40 * MB):
+        world = World(1).to("weights")
+        world[0].idle()
+        world[0].read = read
+        world.run(30)
+        said[read] = world.verdict
+    slow, fast = said.values()
+    assert (slow.state, fast.state) == ("slow", "progressing")
+    assert "the disk delivers only" in slow.headline + str(slow.evidence)
+    assert "the disk" not in fast.headline
+
+
 def test_repacking_experts_for_eight_minutes() -> None:
     world = World(3).to("weights")
     for rank in world.ranks:
