@@ -93,6 +93,7 @@ class LogError:
     text: str
     rank: str = ""
     seen_t: float | None = None
+    advice: str = ""  # what the log itself says would help
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +132,15 @@ class LogState:
     last_activity_t: float | None = None  # same, our own probes' lines left out
     version: str = ""
     args: ServerArgs | None = None
-    phase: str = ""
+    phase: str = ""  # of the ranks that are behind, or that crashed
+    reached: str = ""  # the phase under way after the last milestone, of whichever rank
+    behind: tuple[str, ...] = ()  # ranks that are still in ``phase`` while others are past it
     last_milestone: Milestone | None = None
     milestones: tuple[Milestone, ...] = ()
     ranks: tuple[RankProgress, ...] = ()
     bars: tuple[Bar, ...] = ()
     error: LogError | None = None
+    survived: LogError | None = None  # an error after which the server said that it goes on
     ready_line: int | None = None
     http_up_line: int | None = None
     bind_error_line: int | None = None

@@ -61,6 +61,8 @@ class Discovery:
 class LogRules:
     """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
 
+    errors: the folder of ``errors.toml`` where it is another's. inner_hints: one of them is in a text with ``inner``.
+    dated: how a record with a time begins.
     family: its name. record: the prefix of the server's own lines, matched at their beginning; groups ``time``, and
     where the family has them ``ranks`` and ``level``. inner: such a prefix inside a line (glued, torn, or behind
     another program's prefix). rank: group ``ranks`` -> rank. bare_rank: older prefixes without a time, group ``rank``
@@ -87,6 +89,9 @@ class LogRules:
     benign_header: re.Pattern[str]
     died: re.Pattern[str]
     bare_rank: re.Pattern[str] | None = None
+    errors: str = ""
+    inner_hints: tuple[str, ...] = ("][", "[20", "[rank")
+    dated: str = "[20"
     more: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     bars: tuple[tuple[str, str], ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers import sglang
+from sgmon.servers.diffusion.log import RULES as DIFFUSION
 from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
 from sgmon.text import is_secret_name
 
@@ -39,7 +40,7 @@ def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
 
 def log_rules() -> tuple[LogRules, ...]:
     """How each family writes its log, the most common first."""
-    return tuple(family.log for family in _FAMILIES.values() if family.log is not None)
+    return (*(family.log for family in _FAMILIES.values() if family.log is not None), DIFFUSION)
 
 
 def is_secret_flag(flag: str) -> bool:

@@ -25,7 +25,7 @@ GRADES = ("root", "exception", "killed", "victim", "cut", "consequence", "notice
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One kind of line, as the .toml files describe it. keys: literals, one of which every matching line contains.
 
-    group: milestone | error | noise; the name of its table.
+    group: milestone | error | clue | noise; the name of its table.
     """
 
     keys: tuple[str, ...] = msgspec.field(name="key")
@@ -50,6 +50,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     words: str = ""
     fatal: bool = False
     in_block: bool = False
+    shell: bool = False
+    cleanup: bool = False
     first: str = ""
     last: str = ""
     where: str = ""
@@ -79,8 +81,13 @@ class Catalogue:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Read and checked when first asked for. msgspec.ValidationError: a file has a row that is no rule."""
-        milestones, errors = _read(self.log.folder, "milestones"), _read(self.log.folder, "errors")
-        return (*_rules(milestones, "milestone"), *_rules(errors, "error"), *_rules(errors, "noise"))
+        milestones, errors = _read(self.log.folder, "milestones"), _read(self.log.errors or self.log.folder, "errors")
+        return (
+            *_rules(milestones, "milestone"),
+            *_rules(errors, "error"),
+            *_rules(errors, "clue"),
+            *_rules(errors, "noise"),
+        )
 
     @cached_property
     def keys(self) -> tuple[tuple[str, tuple[Rule, ...]], ...]:
@@ -100,6 +107,11 @@ class Catalogue:
     def fatal_kinds(self) -> frozenset[str]:
         """Names of the errors that no start survives."""
         return frozenset(rule.name for rule in self.rules if rule.group == "error" and rule.fatal)
+
+    @cached_property
+    def filtered(self) -> frozenset[str]:
+        """Milestones that some versions keep silent for all ranks but 0, all by the same filter."""
+        return frozenset(rule.name for rule in self.rules if rule.who == "filtered")
 
     @cached_property
     def _words(self) -> dict[str, str]:

@@ -86,7 +86,8 @@ class Envelope:
         """Whether something can be learned from a chunk of lines; cheap, and right to say yes too often."""
         if not self.plain or text.startswith(("20", "{")) or "\n20" in text or "\n{" in text:
             return True
-        return text.count("[20") > text.count("\n[20") + text.startswith("[20")
+        hint = self.rules.dated
+        return text.count(hint) > text.count("\n" + hint) + text.startswith(hint)
 
     def learn(self, lines: list[str]) -> int | None:
         """The index of the first of ``lines`` that teaches something new, which is then known; None: none does."""

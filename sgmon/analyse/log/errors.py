@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sgmon.analyse.log.catalogue import GRADES, Rule
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.records import exception_name, looks_like_traceback
+from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
 
 ROOT, EXCEPTION, KILLED, VICTIM, CUT, CONSEQUENCE, NOTICE = range(len(GRADES))
@@ -20,6 +21,10 @@ ROOT, EXCEPTION, KILLED, VICTIM, CUT, CONSEQUENCE, NOTICE = range(len(GRADES))
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
+#: Lines after an error in which the server may say that it goes on, or what helps.
+NEAR = 4
+_FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>\S+)')
+_HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +39,17 @@ class Candidate:
     fatal: bool = False
     seen_t: float | None = None
     block: bool = False
+    shell: bool = False
+    phase: str = ""
+    frames: tuple[Frame, ...] = ()  # of its traceback, innermost first
 
 
 @dataclass(slots=True)
 class Block:
-    """A traceback, from the record that opens it to the last line of its exception."""
+    """A traceback, from the record that opens it to the last line of its exception.
+
+    named: the rule of the line that opens it, which says more than the exception's class. frames: outermost first.
+    """
 
     line: int
     text: str
@@ -51,16 +62,27 @@ class Block:
     complete: bool = False
     blank: bool = False
     cancelled: bool = False
+    headless: bool = False
+    named: Rule | None = None
+    frames: list[Frame] = field(default_factory=list)
 
     def candidate(self) -> Candidate:
         """What this block says about the cause."""
+        made = self._candidate()
+        phase = made.phase or (self.named.phase if self.named else "")
+        return replace(made, rank=made.rank or self.rank, phase=phase, frames=tuple(reversed(self.frames)))
+
+    def _candidate(self) -> Candidate:
         if self.best is not None:
             return self.best
         if self.hint:
             return Candidate(self.hint, ROOT, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
+        if self.plain is not None and self.named is not None:
+            return replace(self.plain, kind=self.named.name, grade=min(self.plain.grade, self.named.closeness))
         if self.plain is not None:
             return self.plain
-        return Candidate("exception", CUT, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
+        kind, grade = ("exception", CUT) if self.named is None else (self.named.name, self.named.closeness)
+        return Candidate(kind, grade, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
 
 
 @dataclass(slots=True)
@@ -76,6 +98,8 @@ class Errors:
     previous: str = ""
     warnings: int = 0
     errors: int = 0
+    cleanup_line: int | None = None
+    overcome: Candidate | None = None
 
     def copy(self) -> Errors:
         blocks = [replace(block) for block in self.blocks]
@@ -109,15 +133,28 @@ class Errors:
             return False
         return True
 
-    def open_block(self, number: int, text: str, where: Origin, seen_t: float | None) -> None:
-        """A line with "Traceback (most recent call last)" or "Fatal Python error" that belongs to no open block."""
+    def open_block(
+        self, number: int, text: str, where: Origin, seen_t: float | None, named: Rule | None = None
+    ) -> None:
+        """A line that begins a traceback or names the exception itself, and belongs to no open block."""
         body = text[where.body :]
         benign = self.log.benign_header
         if benign.search(body) or (body.startswith("Traceback") and benign.search(self.previous)):
             block = Block(number, text, where.rank, False, seen_t, cancelled=True)
         else:
-            block = Block(number, text, where.rank, bool(self.log.fatal_header.search(body)), seen_t)
+            fatal = bool(self.log.fatal_header.search(body)) or (named is not None and named.fatal)
+            block = Block(number, text, where.rank, fatal, seen_t)
             block.hint = self.hints.get(where.rank, "")
+            block.named = named
+            told = header_exception(body) if block.fatal else ""
+            if told:
+                block.plain = Candidate(
+                    snake(told), EXCEPTION, number, text, where.rank, block.fatal, seen_t, block=True
+                )
+                block.complete = True
+        last = self.blocks[-1] if self.blocks else None
+        if last is not None and last.headless and not last.rank and block.fatal:
+            last.rank, last.fatal = where.rank, True  # the end of what this one begins again
         self.opened[self.writer] = block
         if len(self.blocks) < LIMIT:
             self.blocks.append(block)
@@ -128,13 +165,19 @@ class Errors:
         """A line of the open block."""
         block = self.open
         name = exception_name(body)
+        frame = _FRAME.match(body) if block is not None and block.plain is None else None
+        if frame and block is not None and len(block.frames) < LIMIT:
+            made = Frame(frame["function"], frame["file"], int(frame["line"]))
+            block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
         if block is None or not body.strip():
             return
         message = body.partition(":")[2].strip() if name else ""
         for rule in found:
             rank = block.rank or self._died(body)
             if block.best is None or rule.closeness < block.best.grade:
-                block.best = Candidate(rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True)
+                block.best = Candidate(
+                    rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
+                )
         if name and block.plain is None:
             line, text = (number, body) if message else (block.line, block.text)
             block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
@@ -146,7 +189,38 @@ class Errors:
         self.errors += 1
         rank = rank or self._died(text)
         if len(self.candidates) < LIMIT:
-            self.candidates.append(Candidate(rule.name, rule.closeness, number, text, rank, rule.fatal, seen_t))
+            self.candidates.append(
+                Candidate(
+                    rule.name,
+                    rule.closeness,
+                    number,
+                    text,
+                    rank,
+                    rule.fatal,
+                    seen_t,
+                    shell=rule.shell,
+                    phase=rule.phase,
+                )
+            )
+
+    def headless(self, number: int, text: str, seen_t: float | None) -> None:
+        """The text begins inside of a traceback: its exception is all that is there of it."""
+        block = Block(number, text, "", False, seen_t, headless=True)
+        self.opened[self.writer] = block
+        self.blocks.append(block)
+
+    def survived(self, number: int) -> None:
+        """The server says in line ``number`` that it goes on without what has just failed."""
+        kept = [c for c in self.candidates if c.fatal or c.grade >= NOTICE or number - c.line > NEAR]
+        gone = [c for c in self.candidates if c not in kept]
+        for block in self.blocks:
+            made = block.candidate()
+            if not block.fatal and not made.fatal and not block.cancelled and number - made.line <= NEAR:
+                block.cancelled = True
+                gone.append(made)
+        if gone:
+            self.candidates, self.overcome = kept, gone[0]
+            self.errors -= len(gone)
 
     def _died(self, text: str) -> str:
         """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
@@ -180,11 +254,19 @@ class Errors:
         for candidate in found:
             if candidate.grade == NOTICE or (candidate.grade == KILLED and _explained(candidate, found)):
                 continue
+            if candidate.shell and self._ended_itself(candidate.line):
+                continue
             if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
                 continue
             if best is None or candidate.grade < best.grade:
                 best = candidate
         return best
+
+    def _ended_itself(self, line: int) -> bool:
+        """Whether the server had begun to end its own processes before ``line``."""
+        if self.cleanup_line is not None and self.cleanup_line < line:
+            return True
+        return any(c.line < line and c.grade == CONSEQUENCE for c in self.candidates)
 
     def fatal(self, stopped_line: int | None = None) -> Candidate | None:
         """The first line after which this start cannot succeed."""
@@ -201,7 +283,7 @@ def _fatal_at_end(block: Block) -> Candidate:
     if block.fatal or made.fatal or not block.complete:
         return made
     # a loose traceback that nothing followed: the process died of it
-    return Candidate(made.kind, made.grade, made.line, made.text, made.rank, True, made.seen_t, True)
+    return replace(made, fatal=True, block=True)
 
 
 def _explained(killed: Candidate, found: list[Candidate]) -> bool:
@@ -213,6 +295,12 @@ def _explained(killed: Candidate, found: list[Candidate]) -> bool:
         if other.block and other.fatal and (number == killed.rank or other.rank.endswith(f"TP{number}")):
             return True
     return False
+
+
+def header_exception(body: str) -> str:
+    """ "Unsupported" of "Scheduler hit an exception: pkg.Unsupported: no", the class of an exception; else ""."""
+    match = _HEADER_EXCEPTION.search(body) if "Traceback (most" not in body else None
+    return match["name"] if match else ""
 
 
 def snake(name: str) -> str:

@@ -151,7 +151,7 @@ class LogFold:
             gaps = gaps.with_tail(look, number)
             run = self._with_tail(run, Opened(number, look))
         base = LogState(
-            family=self._rules.family,
+            family=self._rules.family if self._known or run.milestones.found else "",
             path=log.path,
             kind=log.kind,
             change=log.change,

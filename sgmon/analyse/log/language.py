@@ -1,4 +1,4 @@
-"""Which family of servers wrote a text: the one whose own lines come first."""
+"""Which family of servers wrote a text: the one that most of its lines are the words of."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from sgmon.servers.family import LogRules
 
 
 def choose(text: str) -> LogRules | None:
-    """The rules of the family that speaks first in ``text``; None: none does."""
-    found = [(match.start(), log) for log in registry.log_rules() if (match := log.speaks.search(text))]
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+    """The rules of the family that speaks most in ``text``, of two the first known; None: none speaks."""
+    spoken = [(sum(1 for _ in log.speaks.finditer(text)), log) for log in registry.log_rules()]
+    count, log = max(spoken, key=lambda pair: pair[0])
+    return log if count else None

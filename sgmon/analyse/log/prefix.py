@@ -29,8 +29,6 @@ _TORCH = re.compile(
 )
 _GLOG = re.compile(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
 _UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
-#: One of these is in every text in which a record can begin elsewhere than at its beginning.
-INNER_HINTS = ("][", "[20", "[rank")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 
 

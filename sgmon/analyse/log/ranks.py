@@ -7,7 +7,7 @@ that come again and again, or that only say that a library works).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from sgmon.analyse.log.catalogue import Rule
@@ -20,6 +20,8 @@ LIMIT = 4_000
 #: Milestones before the ranks talk to each other; a weak one may follow these.
 _EARLY = ("launch", "args", "process_spawn", "dp_launch", "tokenizer_init", "dist_init_begin")
 _REACHED = ("load_end", "kv_alloc", "memory_pool_end", "graph_begin", "graph_end", "graph_progress")
+#: Ranks of releases before 0.4: what they do next has another order.
+_BARE = re.compile(r"Rank \d|gpu")
 _TP0 = re.compile(r"\bTP0\b")
 
 
@@ -32,6 +34,7 @@ class Track:
     seen: dict[str, int] = field(default_factory=dict)
     drafting: bool = False
     inferred: bool = True
+    phase: str = ""  # under way after the last milestone
 
 
 @dataclass(slots=True)
@@ -112,6 +115,7 @@ class Milestones:
             track = self.tracks.setdefault(rank, Track())
             track.inferred = False
             track.last, track.weak = made, False
+            track.phase = made.phase or track.phase
             self._count(made.name, track)
 
     def bar_rank(self, name: str) -> str | None:
@@ -123,6 +127,38 @@ class Milestones:
             return None
         zero = [rank for rank in known if _TP0.search(rank)]
         return zero[0] if len(zero) == 1 else None
+
+    def behind(self, prints: Callable[[str, str], bool]) -> tuple[str, tuple[str, ...]]:
+        """The earliest phase of ranks that others have left, and those ranks; "" where none is behind.
+
+        prints: (milestone, rank) -> whether the rank would have printed it.
+        """
+        if self.ready_line is not None or self.dummy_line is not None:
+            return "", ()
+        passed: dict[str, list[str]] = {}
+        for made in self.found:
+            if made.rank and made.event in ("begin", "end") and self.phases.order(made.phase) >= 0:
+                names = passed.setdefault(made.rank, [])
+                if made.name not in names:
+                    names.append(made.name)
+        late: dict[str, str] = {}
+        for rank, own in passed.items():
+            track = self.tracks.get(rank)
+            if track is None or track.inferred or not track.phase or rank in late:
+                continue
+            ahead = {
+                name
+                for other, names in passed.items()
+                if other != rank and own[-1] in names
+                for name in names[names.index(own[-1]) + 1 :]
+                if name not in own and not name.startswith("draft_")
+            }
+            if any(prints(name, rank) for name in ahead):
+                late[rank] = track.phase
+        if not late:
+            return "", ()
+        first = min(late.values(), key=self.phases.order)
+        return first, tuple(rank for rank, phase in late.items() if phase == first)
 
     def progress(self, also: Iterable[str] = ()) -> tuple[RankProgress, ...]:
         """The last milestone of each rank; rank "" only when there is no other. ``also``: ranks known otherwise."""
@@ -207,6 +243,7 @@ class Milestones:
                 made.fields,
             )
         track.last, track.weak = shown, weak
+        track.phase = self._phase_after(made, rule) or track.phase
 
     def _advance(self, made: Milestone, rule: Rule) -> None:
         if rule.weak and self.last is not None:
@@ -224,7 +261,7 @@ class Milestones:
         if rule.next:
             draft = made.name.startswith("draft_") and self.phases.repeated(rule.next)
             return "draft_" + rule.next if draft else rule.next
-        if rule.event == "end" and made.phase:
+        if rule.event == "end" and made.phase and not _BARE.match(made.rank):
             return self.phases.after(made.phase)
         return made.phase or rule.implies
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
-from sgmon.analyse.log.prefix import INNER_HINTS, origin
+from sgmon.analyse.log.prefix import origin
 from sgmon.servers.family import LogRules
 
 _EXCEPTION = re.compile(
@@ -27,7 +27,7 @@ class Record:
     milestones, errors: rules that match and count (an error does not in quoted source code).
     """
 
-    __slots__ = ("bars", "body", "errors", "milestones", "noise", "text", "where")
+    __slots__ = ("bars", "body", "cleanup", "clue", "errors", "milestones", "noise", "text", "where")
 
     def __init__(self, text: str, rules: Iterable[Rule], log: LogRules) -> None:
         self.text = text
@@ -36,7 +36,8 @@ class Record:
         self.bars: list[Frame] = frames(text, log.bars) if "%" in text else []
         self.milestones: list[tuple[Rule, re.Match[str]]] = []
         self.errors: list[Rule] = []
-        self.noise = False
+        self.noise = self.cleanup = False
+        self.clue = ""
         for rule in rules:
             match = rule.search(text)
             if match is None:
@@ -45,6 +46,9 @@ class Record:
                 self.milestones.append((rule, match))
             elif rule.group == "noise":
                 self.noise = True
+                self.cleanup = self.cleanup or rule.cleanup
+            elif rule.group == "clue":
+                self.clue = rule.phase
             elif is_error(rule, body):
                 self.errors.append(rule)
 
@@ -80,7 +84,7 @@ def fragments(text: str, log: LogRules) -> list[str]:
     found: list[str] = []
     for part in text.split("\r") if "\r" in text else (text,):
         start = 0
-        if any(hint in part[1:] for hint in INNER_HINTS):
+        if any(hint in part[1:] for hint in log.inner_hints):
             for match in log.inner.finditer(part, 1):
                 if match.start() > start:
                     found.append(part[start : match.start()])

@@ -9,13 +9,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
+from sgmon.analyse.log import catalogue
 from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
-from sgmon.analyse.log.errors import CONSEQUENCE, NOTICE, Candidate, Errors
+from sgmon.analyse.log.errors import CONSEQUENCE, NEAR, NOTICE, Candidate, Errors, header_exception
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments
+from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
 from sgmon.model.server import ServerArgs
 from sgmon.servers import registry
@@ -24,6 +26,29 @@ from sgmon.text import clean, mask
 
 #: Longest error text kept.
 ERROR_TEXT = 1_000
+#: Longest advice kept, and how many; lines at the beginning that are looked at in any case.
+ADVICE_TEXT, LIMIT, BEGINNING = 300, 100, 60
+#: Lines after a cause in which advice is for it.
+FAR = 12
+#: Phases that the outermost frames of any traceback prove.
+_VAGUE = ("", "launch", "spawn")
+_TP0 = re.compile(r"\bTP0\b")
+_SURVIVED = re.compile(
+    r"\bfall(?:ing|s)?[ -]?back\b|\bfallback\b|\bretry(?:ing)?\b|\bcontinu(?:e|ing) without\b|\binstead\b"
+    r"|\bskipp(?:ed|ing)\b|\bignor(?:ed|ing)\b",
+    re.I,
+)
+_DO = (
+    r"(?:(?:try(?: to)?|set|us|increas|reduc|decreas|disabl|add|lower|install|upgrad|downgrad|specify|enabl|rais"
+    r"|chang|pass)(?:e|ing)?\b)"
+)
+_REMEDY = re.compile(
+    r"\bTo (?:work around|fix|resolve|avoid) th\w+|\b(?:[Pp]lease|[Tt]ry(?: to)?|[Cc]onsider|[Yy]ou can) "
+    + _DO
+    + r"|^\s*(?:\d+[.)]|[-*]) (?i:"
+    + _DO
+    + r")"
+)
 _GRAPH_PHASES = ("graphs", "draft_graphs")
 _WEIGHT_PHASES = ("weights", "draft_weights")
 
@@ -47,6 +72,10 @@ class Run:
     first_line: int = 1
     pseudo: list[Milestone] = field(default_factory=list)
     when: float | None = None
+    eager: int = BEGINNING  # so many of the next lines are looked at in any case
+    own: bool = False  # a record of the server's own was there
+    remedies: list[tuple[int, str]] = field(default_factory=list)
+    clues: list[tuple[int, str]] = field(default_factory=list)
 
     @classmethod
     def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
@@ -55,8 +84,8 @@ class Run:
 
     @property
     def wants_every_line(self) -> bool:
-        """Whether a traceback is open, so that lines without any literal count too."""
-        return self.errors.open is not None
+        """Whether lines without any literal count too: in a traceback, after an error, at the beginning."""
+        return self.errors.open is not None or self.eager > 0
 
     @property
     def serving(self) -> bool:
@@ -105,6 +134,7 @@ class Run:
         """
         rules = tuple(rules)
         self.when = when
+        self.eager -= self.eager > 0
         for fragment in fragments(text, self.log):
             self._record(number, fragment[:LOOK], rules, seen_t)
             self.errors.previous = fragment[-400:]
@@ -130,12 +160,15 @@ class Run:
             if self.unhealthy_line is not None and self.unhealthy_line > (ready or 0):
                 outcome = "unhealthy"
         ranks, exceptions = self._ranks()
+        phase, behind = self._phase(fatal, cause)
         last = self.milestones.last or self.milestones.fallback or self._fallback()
         return replace(
             base,
             version=self.version,
             args=self.args,
-            phase=self.milestones.phase,
+            phase=phase,
+            reached=self.milestones.phase,
+            behind=behind,
             outcome=outcome,
             last_milestone=last,
             milestones=tuple(self.milestones.found),
@@ -143,6 +176,7 @@ class Run:
             failed_ranks=exceptions,
             bars=tuple(self.bars.values()),
             error=self._error(cause),
+            survived=self._error(self.errors.overcome),
             fatal_line=fatal.line if fatal else None,
             ready_line=ready,
             http_up_line=self.milestones.http_up_line,
@@ -157,6 +191,34 @@ class Run:
             run_line=self.first_line,
         )
 
+    def _phase(self, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
+        """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
+        known = catalogue.of(self.log)
+        loud = any(
+            milestone.rank and not _TP0.search(milestone.rank) and milestone.name in known.filtered
+            for milestone in self.milestones.found
+        )
+
+        def prints(name: str, rank: str) -> bool:
+            if loud and name in known.filtered:
+                return True
+            return not known.silent_by_design(self.version, name, rank if "TP" in rank else f"{rank} TP0")
+
+        now = self.milestones.phase
+        phase, behind = self.milestones.behind(prints)
+        phase = phase or now
+        if fatal is None or cause is None:
+            return phase, behind
+        own = self.milestones.tracks.get(cause.rank)
+        by_rank = own.phase if own is not None and cause.rank else ""
+        proven = phase_of_frames(cause.frames, registry.get(self.log.family).stacks) if cause.frames else ""
+        if proven in _VAGUE:
+            proven = ""
+        elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
+            proven = now if self.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
+        clue = next((phase for line, phase in self.clues if line == cause.line), "")
+        return proven or cause.phase or by_rank or clue or phase, behind
+
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None) -> None:
         record = Record(text, rules, self.log)
         if record.where.t is None:
@@ -164,28 +226,59 @@ class Run:
         where, body = record.where, record.body
         if record.bars:
             self._frames(record.bars, number, seen_t, final=True)
+        if self.eager or self.errors.open is not None or record.errors:
+            self._advice(record, number)
+        if not self.own:
+            self._first_lines(record, number, seen_t)
         if self.errors.open is not None and self._ends(record):
             self.errors.close()
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
+            if record.clue:
+                self.clues.append((number, record.clue))
             for rule, match in record.milestones:
                 if rule.rank_only and "n" in match.groupdict():
                     self._milestone(rule, match, number, where, seen_t)
             return
         self.noise += record.noise
+        if record.clue:
+            self.clues.append((number, record.clue))
+        if record.cleanup:
+            self.errors.cleanup_line = self.errors.cleanup_line or number
         for rule, match in record.milestones:
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors
+        opens = "Traceback (most recent call last)" in body or body.startswith("Fatal Python error")
+        opens = opens or bool(self.log.fatal_header.search(body) and header_exception(body))
+        named = next((rule for rule in errors if rule.grade in ("root", "exception")), None) if opens else None
         for rule in errors:
-            self._error_line(rule, number, text, body, where, seen_t)
-        if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
-            self.errors.open_block(number, text, where, seen_t)
+            if rule is not named:
+                self._error_line(rule, number, text, body, where, seen_t)
+        if opens:
+            self.errors.open_block(number, text, where, seen_t, named)
         elif not errors and not record.milestones and where.level in ("warning", "error") and where.source != "glog":
             self.warnings += 1
         if any(word in body for word in self.log.more):
             self.errors.context(body, where.rank)
-            named = self.log.version.search(body[:4000])
-            self.version = self.version or (clean(named[1]) if named else "")
+            version = self.log.version.search(body[:4000])
+            self.version = self.version or (clean(version[1]) if version else "")
+
+    def _advice(self, record: Record, number: int) -> None:
+        """What the log itself says near an error: what helps, that it goes on, in which phase it was."""
+        advice = _REMEDY.search(record.body) if len(self.remedies) < LIMIT else None
+        if advice is not None:
+            self.remedies.append((number, clean(mask(record.body[advice.start() :].strip()), ADVICE_TEXT)))
+        if record.where.source == "own" and record.where.level != "error" and _SURVIVED.search(record.body):
+            self.errors.survived(number)
+
+    def _first_lines(self, record: Record, number: int, seen_t: float | None) -> None:
+        """An excerpt may begin inside of a traceback."""
+        if record.where.source == "own":
+            self.own, self.eager = True, 0
+            return
+        inside = self.errors.open is None and not self.errors.blocks and self.errors.previous[:1].isspace()
+        if inside and number > 1 and exception_name(record.body):
+            self.errors.headless(number, record.text, seen_t)
 
     def _ends(self, record: Record) -> bool:
         """Whether a record without a prefix is the server's own word after a traceback, no part of it."""
@@ -246,6 +339,7 @@ class Run:
         if self.milestones.ready_line is not None and rule.in_block and where.source == "":
             return  # an exception of a request, not of the server
         rank = where.rank if not where.rank_inferred else ""
+        self.eager = max(self.eager, NEAR)
         self.errors.single(number, text, rank, rule, seen_t)
         if rule.closeness == NOTICE:
             return
@@ -380,5 +474,7 @@ class Run:
         rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
         known = {rank.rank for rank in self.milestones.progress()}
         if cause.rank.startswith("#") and rank not in known:
-            rank = ""
-        return LogError(cause.kind, cause.line, clean(mask(cause.text.strip()), ERROR_TEXT), rank, cause.seen_t)
+            rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
+        advice = next((text for line, text in self.remedies if cause.line <= line <= cause.line + FAR), "")
+        text = clean(mask(cause.text.strip()), ERROR_TEXT)
+        return LogError(cause.kind, cause.line, text, rank, cause.seen_t, advice)

@@ -66,7 +66,7 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
     names = tuple(process.rank for process in chosen if process.role is Role.WORKER)
     inputs = _Inputs(
         snapshot,
-        phase,
+        snapshot.log.reached if source == "log" and snapshot.log.behind else phase,
         clocks={c.pid: c for c in snapshot.clocks if c.gone_t is None},
         lines={p.rank: p for p in snapshot.log.ranks},
         passed=_milestones.get((snapshot.log, snapshot.server), snapshot.epoch, lambda: _passed(snapshot)),

@@ -33,15 +33,15 @@ RULES = LogRules(
         r"\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: " + _TOKEN + r")*)\] ?"
     ),
     inner=re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
-    bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu=\d+)\] "),
+    bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
     rank=canonical_rank,
     speaks=re.compile(
-        r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |server_args=|\bsglang\b"
+        r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |server_args=(?:ServerArgs\(|\{)"
     ),
     args=parse_server_args,
     restart="server_args=",
     version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
-    more=("Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
+    more=("hit an exception", "Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
     gates=(
         *("rror", "ing ", "ted ", "exit", "apture", "ailed", " is ", "emory", "ation", "not ", "server", "tart"),
         *(

@@ -30,6 +30,7 @@ STACKS = StackRules(
     draft=(
         "EAGLEWorker.__init__ | *Draft*.__init__ | EagleDraft* | EAGLEWorker.init_cuda_graphs"
         " | maybe_init_draft_worker | init_draft_*"
+        " | __init__@speculative/"
         " | StandaloneWorker.__init__ | MultiLayerEagle*.__init__ | FrozenKVMTPWorker.__init__"
     ),
     serving="*@uvicorn/ < launch_server | run@runners.py < _setup_and_run_http_server | *@granian/",

@@ -1,0 +1,1 @@
+"""SGLang's diffusion server (``sglang.multimodal_gen``): so far its log alone."""
