@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,4 +38,4 @@ def fold(text: str, cuts: list[int] | None = None, t: float = 1.0) -> LogState:
     for cut in [*(cuts or []), len(text)]:
         made.feed(LogReading("server.log", text=text[at:cut]), t)
         at = cut
-    return made.state()
+    return replace(made.state(), clock_zero=None)  # of the readings, not of the text
