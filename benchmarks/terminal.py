@@ -30,9 +30,17 @@ Wanted = Callable[[bytearray], bool]
 
 
 def run(
-    argv: Sequence[str], wanted: Wanted, *, idle_s: float = 0.0, keys: bytes = b"qq", columns=120, rows=40
+    argv: Sequence[str],
+    wanted: Wanted,
+    *,
+    settle_s: float = 0.0,
+    idle_s: float = 0.0,
+    keys: bytes = b"qq",
+    columns: int = 120,
+    rows: int = 40,
 ) -> Run:
-    """Start ``argv``, wait until the output is ``wanted``, stay ``idle_s``, press ``keys``, wait for the end (10 s)."""
+    """Start ``argv``, wait until the output is ``wanted``, let it settle, stay ``idle_s``, press ``keys``, wait for the
+    end (10 s). Idle CPU and bytes are those of ``idle_s`` alone."""
     start = time.monotonic()
     pid, master = _spawn(argv, columns, rows)
     seen = bytearray()

@@ -19,11 +19,14 @@ from pathlib import Path
 
 from benchmarks.terminal import Run, run
 
+#: for imports, the first looks and the first screens
+SETTLE_S = 8.0
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pid", type=int)
-    parser.add_argument("--demo", default="stuck-rank")
+    parser.add_argument("--demo", default="healthy")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--nvitop", default=shutil.which("nvitop") or "")
@@ -35,7 +38,7 @@ def main() -> None:
     from tests.fakenvml.library import State, build
 
     with tempfile.TemporaryDirectory() as folder, demo.start(args.demo, tp=8, speed=8.0) as server:
-        time.sleep(8)  # its processes are there and have loaded
+        time.sleep(15)  # it serves, and is idle
         pids = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _is_rank(pid, server.gpus)]
         state = State(Path(folder) / "state")
         state.write(
@@ -74,7 +77,7 @@ def measure(pid: int, args: argparse.Namespace) -> None:
     results: dict[str, list[Run]] = {name: [] for name in peers}
     for _ in range(args.rounds):
         for name, (argv, wanted) in peers.items():
-            results[name].append(run(argv, wanted, idle_s=args.seconds))
+            results[name].append(run(argv, wanted, settle_s=SETTLE_S, idle_s=args.seconds))
     print(f"{'':14} {'CPU s/min':>9} {'bytes/s':>8} {'first s':>8}")
     rates = {}
     for name, runs in results.items():

@@ -144,7 +144,7 @@ def select(snapshot: Snapshot, long: bool = True) -> GpuView:
     """Rows with their stories from a snapshot. long: also the history since the first reading."""
     reading = snapshot.gpu
     series = {item.name: item.points for item in snapshot.series if item.name.startswith("gpu")}
-    now = math.floor(snapshot.t / SLOT_S) * SLOT_S + SLOT_S
+    now = math.floor(snapshot.t / SLOT_S) * SLOT_S  # whole slots only: a flat history stays as it is
     odd = set(snapshot.verdict.odd_ranks)
     told = stories(snapshot)
     spinning = [story.index for story in told if story.work == "spins"]

@@ -161,7 +161,7 @@ def row_line(row: GpuRow, widths: Widths) -> Line:
     spans.append(cell(f"{gib(row.used)}/{gib(row.total)}", 12, "strong", "right"))
     spans.append(cell(percent(row.util), 6, _util_style(row), "right"))
     if widths.power:
-        spans.append(cell("?" if row.power is None else f"{row.power:.0f}W", 6, "dim", "right"))
+        spans.append(cell("?" if row.power is None else f"{_steady(row.power)}W", 6, "dim", "right"))
     if widths.temperature:
         spans.append(cell("?" if row.temperature is None else f"{row.temperature}C", 4, "dim", "right"))
     if widths.history:
@@ -171,6 +171,11 @@ def row_line(row: GpuRow, widths: Widths) -> Line:
     if row.notes:
         spans.append((f" {row.notes}", "warn"))
     return tuple(spans)
+
+
+def _steady(watts: float) -> int:
+    """In steps of 5 W: the noise of a sensor is no news; the GPU's page has the figure."""
+    return 5 * round(watts / 5)
 
 
 def header_line(widths: Widths) -> Line:

@@ -62,9 +62,18 @@ def select(snapshot: Snapshot) -> PortView:
         has_ended=has_ended(snapshot),
         was_ready=snapshot.log.ready_line is not None,
         for_s=None if since is None else rough(snapshot.t - since),
-        age_s=None if asked is None else rough(snapshot.t - asked),
+        age_s=None if asked is None else _when_late(snapshot.t - asked),
         files=files(snapshot),
     )
+
+
+#: a port is looked at this often, at least
+_LOOK_S = 12.0
+
+
+def _when_late(seconds: float) -> int:
+    """The age of the last look: 0 while looks come as they should."""
+    return 0 if seconds <= _LOOK_S else rough(seconds)
 
 
 def files(snapshot: Snapshot) -> tuple[str, ...]:

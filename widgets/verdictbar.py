@@ -9,7 +9,7 @@ from textual import events
 
 from sgmon.text import clean
 from sgmon.units import age, percent, plural
-from widgets.ages import ago, rough
+from widgets.ages import ago, coarse, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
 from widgets.states import state_style
@@ -77,11 +77,16 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
     verdict = snapshot.verdict
     return VerdictView(
         verdict=verdict,
-        for_s=max(0, int(snapshot.t - verdict.since_t)),
-        history=tuple((c.state, rough(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
+        for_s=_counted(verdict.state, snapshot.t - verdict.since_t),
+        history=tuple((c.state, coarse(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
         servers=len(snapshot.candidates),
         note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
     )
+
+
+def _counted(state: str, seconds: float) -> int:
+    """A silence is counted in seconds, the age of anything else in steps."""
+    return max(0, int(seconds)) if state in ("suspect", "stalled") else rough(seconds)
 
 
 def paint(view: VerdictView, width: int, height: int) -> list[Line]:

@@ -105,9 +105,9 @@ def _row(
         role=process.role,
         state=state,
         state_style=state_style,
-        cpu=clock.cpu_percent if clock and not process.gone else None,
+        cpu=_steady(clock.cpu_percent) if clock and not process.gone else None,
         rss=sum(known) if known else None,
-        read=clock.read_rate if clock and not process.gone else None,
+        read=_noticed(clock.read_rate) if clock and not process.gone else None,
         activity=activity,
         activity_s=activity_s,
         activity_style="ok" if fresh else ("" if process.role in _RANK_ROLES else "dim"),
@@ -151,6 +151,16 @@ def blocked_in(process: Process, rank: Rank | None) -> tuple[str, str]:
     if process.missing:
         return "not permitted: ↵", "dim"
     return "not read", "dim"
+
+
+def _steady(cpu: float | None) -> float | None:
+    """CPU percent; below one tenth of a core in steps of 5."""
+    return cpu if cpu is None or cpu >= 10 else 5.0 * round(cpu / 5)
+
+
+def _noticed(bytes_s: float | None) -> float | None:
+    """A rate of reading; some bytes of /proc and pipes are none."""
+    return 0.0 if bytes_s is not None and bytes_s < 1024 else bytes_s
 
 
 def fold_rows(rows: Sequence[WorkerRow]) -> list[WorkerRow]:

@@ -164,7 +164,7 @@ def test_unknown_gpu_values_are_no_zero() -> None:
 
 
 def test_gpu_history_keeps_a_gap() -> None:
-    points = tuple((float(t), None if 290 <= t < 294 else 40e9) for t in range(200, 300))
+    points = tuple((float(t), None if 288 <= t < 296 else 40e9) for t in range(200, 300))
     view = gpu.select(replace(fakes.loading(), series=(Series("gpu0.used", points),)))
     assert None in view.rows[0].used_history[-5:]
 
