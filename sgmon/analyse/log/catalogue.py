@@ -12,6 +12,7 @@ import msgspec
 
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
+from sgmon.versions import release
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -171,10 +172,8 @@ def of_family(name: str) -> Catalogue:
 
 def version_key(version: str) -> tuple[int, ...] | None:
     """ "0.5.3.post3" -> (0, 5, 3, 3); None for what is no version ("torch", "", "0.0.0")."""
-    match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.?post(\d+))?", version)
-    if not match or match[0] == "0.0.0":
-        return None
-    return tuple(int(part or 0) for part in match.groups())
+    key = release(version)
+    return key if key is not None and any(key) else None
 
 
 def _read(folder: str, name: str) -> dict[str, Any]:

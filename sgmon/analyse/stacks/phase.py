@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from sgmon.model import Frame, StackDump
 from sgmon.model.roles import Role
 from sgmon.servers.family import StackRules
 from sgmon.tables import parse_rows, text_of
+from sgmon.versions import release
 
 FILE = "stack_phases.toml"
 _LAUNCHERS = frozenset({Role.LAUNCHER, Role.TOKENIZER})
@@ -136,10 +136,9 @@ def _rows(folder: str) -> tuple[PhaseRow, ...]:
 
 def _version(text: str) -> tuple[int, ...]:
     """ "0.5.6.post2" -> (0, 5, 6, 2); unknown counts as the newest."""
-    numbers = tuple(int(part) for part in re.findall(r"\d+", text.split("+")[0])[:5])
-    return numbers or (_NEWEST,)
+    return release(text) or (_NEWEST,)
 
 
 def _last(until: str) -> tuple[int, ...]:
     """The end of a range of versions that is still in it: all post releases are."""
-    return (*_version(until), _NEWEST) if until else (_NEWEST, _NEWEST)
+    return (*_version(until)[:3], _NEWEST) if until else (_NEWEST, _NEWEST)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sgmon.model import KillClock
 from sgmon.units import rank_list
+from sgmon.versions import release
 
 if TYPE_CHECKING:
     from sgmon.analyse.diagnosis.context import Context
@@ -22,8 +23,8 @@ def kill_clocks(context: Context) -> tuple[KillClock, ...]:
 
 def barrier_limit_s(version: str) -> float:
     """How long the barrier after the weight load waits; the newer limit for an unknown version."""
-    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
-    return BARRIER_OLD_S if numbers and numbers < (0, 5, 6) else BARRIER_S
+    numbers = release(version)
+    return BARRIER_OLD_S if numbers is not None and numbers < (0, 5, 6) else BARRIER_S
 
 
 def _barrier(context: Context) -> KillClock | None:

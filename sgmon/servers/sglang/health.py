@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sgmon.model import ServerArgs
+from sgmon.versions import release
 
 
 def ok_means_ready(version: str) -> bool:
     """Whether /health says 200 only after the warm-up: since 0.4.9 (http_server.py ``health_generate``)."""
-    early = version.startswith(("0.1", "0.2", "0.3", "0.4.")) and not version.startswith(("0.4.10", "0.4.9"))
-    return not early
+    numbers = release(version)
+    return numbers is None or numbers >= (0, 4, 9)
 
 
 def why_503(version: str, args: ServerArgs) -> str:

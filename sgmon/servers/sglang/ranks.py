@@ -11,6 +11,7 @@ import re
 
 from sgmon.model import Role, ServerArgs
 from sgmon.servers.family import Slot
+from sgmon.versions import release
 
 
 def expected_children(parent: Role, args: ServerArgs, version: str = "") -> tuple[Slot, ...]:
@@ -76,7 +77,7 @@ def _numbers_of_rank(rank: str) -> dict[str, int]:
 
 def _prelaunched(args: ServerArgs, version: str) -> bool:
     """Since 0.5.22 the launcher spawns the schedulers of DP attention itself, before the controller."""
-    return args.dp_attention and args.dp > 1 and (not version or _numbers(version) >= (0, 5, 22))
+    return args.dp_attention and args.dp > 1 and _is_at_least(version, (0, 5, 22))
 
 
 def _local(args: ServerArgs) -> list[tuple[int, int]]:
@@ -93,15 +94,17 @@ def _local(args: ServerArgs) -> list[tuple[int, int]]:
 
 def _label(args: ServerArgs, version: str, dp: int | None, pp: int, tp: int) -> str:
     """The tokens in the order of this version; sizes of 1 are not printed (since 0.4.6)."""
-    numbers = _numbers(version)
+    numbers = release(version)
     tokens = [f"DP{dp}"] if dp is not None else []
-    shown_tp = [f"TP{tp}"] if args.tp > 1 or (numbers and numbers < (0, 4, 6)) else []
+    shown_tp = [f"TP{tp}"] if args.tp > 1 or (numbers is not None and numbers < (0, 4, 6)) else []
     shown_pp = [f"PP{pp}"] if args.pp > 1 else []
     shown_ep = [f"EP{tp // max(1, args.tp // args.ep)}"] if args.ep > 1 else []
-    if numbers and numbers < (0, 5, 5):
+    if numbers is not None and numbers < (0, 5, 5):
         return " ".join(tokens + shown_tp + shown_ep + shown_pp)
     return " ".join(tokens + shown_pp + shown_tp + shown_ep)
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+def _is_at_least(version: str, first: tuple[int, ...]) -> bool:
+    """An unknown version counts as the newest."""
+    numbers = release(version)
+    return numbers is None or numbers >= first
