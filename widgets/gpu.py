@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sgmon.analyse.gpu.summary import GpuStory, stories
+from sgmon.analyse.gpu.summary import GpuSummary, summaries
 from sgmon.model import Gpu, GpuSlice, Snapshot
 from sgmon.text import clean
 from widgets.gpu_history import history
@@ -49,7 +49,7 @@ class GpuView(NamedTuple):
 
 
 class GpuPanel(Panel[GpuView]):
-    """One row per GPU, and below it as much of its story as there is room for; equal ones fold when there is none."""
+    """One row per GPU, and below it as much of its summary as fits; equal ones fold when nothing fits."""
 
     NUMBER = "2"
     TITLE = "GPUs"
@@ -141,17 +141,17 @@ class GpuPanel(Panel[GpuView]):
 
 
 def select(snapshot: Snapshot, long: bool = True) -> GpuView:
-    """Rows with their stories from a snapshot. long: also the history since the first reading."""
+    """Rows with their summaries from a snapshot. long: also the history since the first reading."""
     reading = snapshot.gpu
     series = {item.name: item.points for item in snapshot.series if item.name.startswith("gpu")}
     now = math.floor(snapshot.t / SLOT_S) * SLOT_S  # whole slots only: a flat history stays as it is
     odd = set(snapshot.verdict.odd_ranks)
-    told = stories(snapshot)
-    spinning = [story.index for story in told if story.work == "spins"]
+    told = summaries(snapshot)
+    spinning = [summary.index for summary in told if summary.work == "spins"]
     rows = []
-    for gpu, story in zip(reading.gpus, told, strict=True):
+    for gpu, summary in zip(reading.gpus, told, strict=True):
         used, util, power = (series.get(f"gpu{gpu.index}.{what}", ()) for what in ("used", "util", "power"))
-        row = _row(gpu, story, bool(odd.intersection(gpu.ranks)), spinning)._replace(
+        row = _row(gpu, summary, bool(odd.intersection(gpu.ranks)), spinning)._replace(
             used_history=tuple(by_slot(used, now, SLOTS, SLOT_S)),
             util_history=tuple(by_slot(util, now, SLOTS, SLOT_S)),
             long=history(used, util, power, snapshot.t) if long else None,
@@ -173,7 +173,7 @@ def select(snapshot: Snapshot, long: bool = True) -> GpuView:
     )
 
 
-def _row(gpu: Gpu, story: GpuStory, odd: bool, spinning: Sequence[int]) -> GpuRow:
+def _row(gpu: Gpu, summary: GpuSummary, odd: bool, spinning: Sequence[int]) -> GpuRow:
     return GpuRow(
         indexes=(gpu.index,),
         ranks=gpu.ranks,
@@ -185,10 +185,10 @@ def _row(gpu: Gpu, story: GpuStory, odd: bool, spinning: Sequence[int]) -> GpuRo
         temperature=gpu.temperature_c,
         error=clean(gpu.error, 120),
         odd=odd,
-        whys=whys(gpu, story, spinning),
+        whys=whys(gpu, summary, spinning),
         notes="MIG" if gpu.mig and not gpu.slices else "",
         gpu=gpu,
-        story=story,
+        summary=summary,
     )
 
 
@@ -210,7 +210,7 @@ def _slice_row(gpu: Gpu, part: GpuSlice) -> GpuRow:
         whys=(),
         notes=f"{name} slot {part.slot}" + (f": {holders}" if holders else ""),
         gpu=gpu,
-        story=GpuStory(gpu.index),
+        summary=GpuSummary(gpu.index),
     )
 
 
@@ -266,7 +266,7 @@ def _parts(rows: Sequence[GpuRow], width: int, room: int) -> _Parts:
         plan_rows,
         history_rows,
     )
-    whole = [row.story.held or not row.notes for row in rows]  # slices and folded rows have no story of their own
+    whole = [row.summary.held or not row.notes for row in rows]  # slices and folded rows have no summary of their own
     for kind in kinds:
         lines = [
             kind(row, width) if is_whole and not row.error and len(row.indexes) == 1 else []

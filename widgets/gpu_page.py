@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.gpu.summary import GpuStory, stories
+from sgmon.analyse.gpu.summary import GpuSummary, summaries
 from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu, Snapshot
 from sgmon.text import clean
@@ -38,16 +38,16 @@ def gpu_lines(snapshot: Snapshot, index: int, width: int) -> list[Line]:
     gpu = gpu_of(snapshot, index)
     if gpu is None:
         return [*rows, ((f" GPU {index} is not there", "warn"),)]
-    told = stories(snapshot)
-    story = next(one for one in told if one.index == index)
+    told = summaries(snapshot)
+    summary = next(one for one in told if one.index == index)
     if gpu.error:
         rows += wrap(((" this GPU does not answer: ", "bad"), (clean(gpu.error, 200), "bad")), width, indent=1)
-    for words, style in whys(gpu, story, [one.index for one in told if one.work == "spins"]):
+    for words, style in whys(gpu, summary, [one.index for one in told if one.work == "spins"]):
         rows += wrap(((" ! ", style), (words, style)), width, indent=3)
-    rows += _memory(gpu, story, width)
-    rows += _plan(story)
-    rows += _history(snapshot, gpu, story, width)
-    rows += _load(gpu, story)
+    rows += _memory(gpu, summary, width)
+    rows += _plan(summary)
+    rows += _history(snapshot, gpu, summary, width)
+    rows += _load(gpu, summary)
     rows += _slices(gpu)
     rows += _missing(gpu)
     return rows
@@ -61,42 +61,44 @@ def _head(name: str) -> list[Line]:
     return [(), ((f" {name}", "title"),)]
 
 
-def _memory(gpu: Gpu, story: GpuStory, width: int) -> list[Line]:
+def _memory(gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:
     rows = _head("memory")
-    rows.append(memory_bar(gpu, story, max(10, min(100, width - 2))))
+    rows.append(memory_bar(gpu, summary, max(10, min(100, width - 2))))
     reserve = f", {size(gpu.reserved_bytes)} are the driver's" if gpu.reserved_bytes else ""
-    rows.append(_fact("used", f"{gib(gpu.used_bytes)} of {gib(gpu.total_bytes)} GiB", "strong", growth_words(story)))
-    rows.append(_fact("free", size(story.free_bytes), "", f'as the log\'s "avail mem" counts it{reserve}'))
-    for one in story.held:
+    rows.append(
+        _fact("used", f"{gib(gpu.used_bytes)} of {gib(gpu.total_bytes)} GiB", "strong", growth_words(summary))
+    )
+    rows.append(_fact("free", size(summary.free_bytes), "", f'as the log\'s "avail mem" counts it{reserve}'))
+    for one in summary.held:
         who = "no process" if one.kind == "unaccounted" else holder_words(one)
         note = "" if one.kind != "rank" else f"pid {one.pid}  {clean(one.name, 80)}"
         note = "in use, but listed for no process" if one.kind == "unaccounted" else note
         line = _fact(f"  {size(one.used_bytes):>9}", who, "warn" if one.foreign else "", note)
         rows.append(line)
-    if not story.held and not any(item.signal == "processes" for item in gpu.missing):
+    if not summary.held and not any(item.signal == "processes" for item in gpu.missing):
         rows.append(_fact("holders", "none is listed", "dim", "in a container the driver may hide them"))
     return rows
 
 
-def memory_bar(gpu: Gpu, story: GpuStory, width: int) -> Line:
+def memory_bar(gpu: Gpu, summary: GpuSummary, width: int) -> Line:
     """ "wwkkkkkkkkkkkkkkggr······": what holds the memory; letters, so that it reads without colours."""
     total, used = gpu.total_bytes, gpu.used_bytes
     if not total or used is None:
         return ((" " + "?" * width, "dim"),)
-    ranks = sum(one.used_bytes or 0 for one in story.held if one.kind == "rank")
+    ranks = sum(one.used_bytes or 0 for one in summary.held if one.kind == "rank")
     parts: list[tuple[str, str, float]] = []
     left = float(ranks)
     for letter, style, value in (
-        ("w", "info", story.plan.weights_bytes),
-        ("k", "accent", story.plan.kv_bytes),
-        ("g", "ok", story.plan.graph_bytes),
+        ("w", "info", summary.plan.weights_bytes),
+        ("k", "accent", summary.plan.kv_bytes),
+        ("g", "ok", summary.plan.graph_bytes),
     ):
         took = min(left, max(0.0, value or 0.0))
         parts.append((letter, style, took))
         left -= took
     parts.append(("r", "strong", left))
-    parts.append(("s", "", sum(one.used_bytes or 0 for one in story.held if one.kind in ("server", "mps"))))
-    parts.append(("x", "warn", sum(one.used_bytes or 0 for one in story.held if one.foreign)))
+    parts.append(("s", "", sum(one.used_bytes or 0 for one in summary.held if one.kind in ("server", "mps"))))
+    parts.append(("x", "warn", sum(one.used_bytes or 0 for one in summary.held if one.foreign)))
     parts.append(("?", "dim", max(0.0, used - sum(value for _, _, value in parts))))
     spans: list[tuple[str, str]] = [(" ", "")]
     begin = 0.0
@@ -108,8 +110,8 @@ def memory_bar(gpu: Gpu, story: GpuStory, width: int) -> Line:
     return tuple(span for span in spans if span[0])
 
 
-def _plan(story: GpuStory) -> list[Line]:
-    plan = story.plan
+def _plan(summary: GpuSummary) -> list[Line]:
+    plan = summary.plan
     rows = _head("what the log says that the ranks took here (its GB are GiB)")
     known = [
         _fact(f"{letter} {name}", size(value), "strong")
@@ -125,9 +127,9 @@ def _plan(story: GpuStory) -> list[Line]:
     rows += known
     if plan.free_bytes is not None:
         note = ""
-        if story.free_bytes is not None:
-            apart = story.free_bytes - plan.free_bytes
-            note = f"the card has {gib(story.free_bytes)} now, {size(abs(apart))} {'more' if apart > 0 else 'less'}"
+        if summary.free_bytes is not None:
+            apart = summary.free_bytes - plan.free_bytes
+            note = f"the card has {gib(summary.free_bytes)} now, {size(abs(apart))} {'more' if apart > 0 else 'less'}"
         rows.append(_fact("left", size(plan.free_bytes), "", note))
     letters = (
         "r: the rest of the ranks (context, NCCL), s: the server's other processes, x: foreign, ?: nobody listed"
@@ -135,7 +137,7 @@ def _plan(story: GpuStory) -> list[Line]:
     return [*rows, ((f" in the bar {letters}", "dim"),)]
 
 
-def _history(snapshot: Snapshot, gpu: Gpu, story: GpuStory, width: int) -> list[Line]:
+def _history(snapshot: Snapshot, gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:
     series = {item.name: item.points for item in snapshot.series if item.name.startswith(f"gpu{gpu.index}.")}
     used, util, power = (series.get(f"gpu{gpu.index}.{what}", ()) for what in ("used", "util", "power"))
     rows = _head("since the first reading; a blank is a time without one")
@@ -143,18 +145,18 @@ def _history(snapshot: Snapshot, gpu: Gpu, story: GpuStory, width: int) -> list[
         return [*rows, ((" nothing yet", "dim"),)]
     limit = gpu.power_limit_w or max((value for _, value in power if value is not None), default=1.0)
     shown = history(used, util, power, snapshot.t)
-    return [*rows, *strip_rows(shown, story.stages, (float(gpu.total_bytes or 1), limit), width)]
+    return [*rows, *strip_rows(shown, summary.stages, (float(gpu.total_bytes or 1), limit), width)]
 
 
-def _load(gpu: Gpu, story: GpuStory) -> list[Line]:
+def _load(gpu: Gpu, summary: GpuSummary) -> list[Line]:
     limit = f"limit {gpu.power_limit_w:.0f} W" if gpu.power_limit_w is not None else ""
-    words = {"spins": "spins in a collective", "works": "at work", "idle": "idle"}.get(story.work, "not known yet")
+    words = {"spins": "spins in a collective", "works": "at work", "idle": "idle"}.get(summary.work, "not known yet")
     pcie = f"in {rate(gpu.pcie_rx_bytes_s)}, out {rate(gpu.pcie_tx_bytes_s)}"
     ecc = "?" if gpu.ecc_errors is None else str(gpu.ecc_errors)
     return [
         *_head("load"),
         _fact("utilisation", percent(gpu.util_percent), "strong", f"the last ten seconds: {words}"),
-        ((f" {'power':<16}", "info"), power_line(gpu, story)[0], (f"  {limit}", "dim")),
+        ((f" {'power':<16}", "info"), power_line(gpu, summary)[0], (f"  {limit}", "dim")),
         _fact("temperature", "?" if gpu.temperature_c is None else f"{gpu.temperature_c} °C"),
         _fact("SM clock", "?" if gpu.sm_clock_mhz is None else f"{gpu.sm_clock_mhz} MHz"),
         _fact("PCIe", pcie, "", "over 20 ms, every 10 s"),

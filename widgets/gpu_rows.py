@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sgmon.analyse.gpu.summary import GpuStory
+from sgmon.analyse.gpu.summary import GpuSummary
 from sgmon.model import Gpu
 from sgmon.text import clean
 from sgmon.units import gib, percent, rank_list
@@ -34,7 +34,7 @@ class GpuRow(NamedTuple):
     whys: tuple[tuple[str, str], ...]
     notes: str
     gpu: Gpu
-    story: GpuStory
+    summary: GpuSummary
     used_history: tuple[float | None, ...] = ()
     util_history: tuple[float | None, ...] = ()
     long: History | None = None
@@ -65,9 +65,9 @@ def fold(rows: Sequence[GpuRow]) -> list[GpuRow]:
 def _alike(one: GpuRow, other: GpuRow) -> bool:
     if (one.error, one.notes, one.odd, bool(one.ranks)) != (other.error, other.notes, other.odd, bool(other.ranks)):
         return False
-    if one.story.findings != other.story.findings:
+    if one.summary.findings != other.summary.findings:
         return False
-    if one.story.work != "spins" and (one.util is None, (one.util or 0) >= 5) != (
+    if one.summary.work != "spins" and (one.util is None, (one.util or 0) >= 5) != (
         other.util is None,
         (other.util or 0) >= 5,
     ):
@@ -197,21 +197,21 @@ def why_rows(row: GpuRow) -> list[Line]:
 
 def held_rows(row: GpuRow, width: int) -> list[Line]:
     """Who holds its memory, and how that moves."""
-    words = growth_words(row.story)
+    words = growth_words(row.summary)
     moves: Line = ((f"  {words}", "info" if words.startswith(("+", "-")) else "dim"),) if words else ()
-    held = held_line(row.gpu, row.story)
+    held = held_line(row.gpu, row.summary)
     return [(("    ", ""), *crop(held, max(12, width - 4 - width_of(moves))), *moves)]
 
 
 def plan_rows(row: GpuRow, width: int) -> list[Line]:
     """What the log says that it holds."""
-    line = plan_line(row.story)
+    line = plan_line(row.summary)
     return [_fitting((("    ", ""), *line), width)] if line else []
 
 
 def power_rows(row: GpuRow, width: int) -> list[Line]:
     """Power beside the card's own levels, PCIe, clock."""
-    return [_fitting((("    ", ""), *power_line(row.gpu, row.story)), width)]
+    return [_fitting((("    ", ""), *power_line(row.gpu, row.summary)), width)]
 
 
 def _fitting(line: Line, width: int) -> Line:
@@ -226,13 +226,13 @@ def history_rows(row: GpuRow, width: int) -> list[Line]:
     if row.long is None or not row.long.used:
         return []
     return [
-        (("    ", ""), *line) for line in memory_rows(row.long, row.story.stages, float(row.total or 1), width - 5)
+        (("    ", ""), *line) for line in memory_rows(row.long, row.summary.stages, float(row.total or 1), width - 5)
     ]
 
 
 def _util_style(row: GpuRow) -> str:
     if row.util is None:
         return "dim"
-    if row.story.work == "spins":
+    if row.summary.work == "spins":
         return "odd"
     return "ok" if row.util >= 5 else "dim"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sgmon.analyse.gpu.holders import Holding, in_the_way
-from sgmon.analyse.gpu.summary import GpuStory
+from sgmon.analyse.gpu.summary import GpuSummary
 from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu
 from sgmon.text import clean
@@ -13,20 +13,22 @@ from sgmon.units import age, gib, plural, rank_list, rate, size
 from widgets.line import Line
 
 
-def whys(gpu: Gpu, story: GpuStory, spinning: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
+def whys(gpu: Gpu, summary: GpuSummary, spinning: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
     """(sentence, style) for everything that sets this GPU apart or is wrong with it, the worst first."""
     found: list[tuple[str, str]] = []
     if gpu.xids:
         found.append((f"the driver reported {xid_words(gpu.xids)}", "bad"))
-    if "spins" in story.findings:
-        found.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, story)}", "odd"))
-    if "waited-for" in story.findings:
+    if "spins" in summary.findings:
+        found.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, summary)}", "odd"))
+    if "waited-for" in summary.findings:
         who = "GPU " + rank_list([str(index) for index in spinning]) if spinning else "another GPU"
         found.append((f"waited for: idle while {who} spins in a collective", "odd"))
-    if "foreign" in story.findings:
-        found += [(f"{_amount(one)} held by {holder_words(one)}", "warn") for one in in_the_way(gpu, story.held)[:2]]
-    if "apart" in story.findings and story.usual_bytes is not None and gpu.used_bytes is not None:
-        apart = gpu.used_bytes - story.usual_bytes
+    if "foreign" in summary.findings:
+        found += [
+            (f"{_amount(one)} held by {holder_words(one)}", "warn") for one in in_the_way(gpu, summary.held)[:2]
+        ]
+    if "apart" in summary.findings and summary.usual_bytes is not None and gpu.used_bytes is not None:
+        apart = gpu.used_bytes - summary.usual_bytes
         words = f"holds {size(abs(apart))} {'more' if apart > 0 else 'less'} than the GPUs of the other ranks"
         found.append((words, "odd"))
     if gpu.throttle:
@@ -54,26 +56,26 @@ def _amount(held: Holding) -> str:
     return size(held.used_bytes) if held.used_bytes is not None else "an unknown part"
 
 
-def held_line(gpu: Gpu, story: GpuStory) -> Line:
+def held_line(gpu: Gpu, summary: GpuSummary) -> Line:
     """ "held: TP0 128.3, pid 7 python train.py 2.0 GiB"; or that nobody is listed."""
-    if not story.held:
+    if not summary.held:
         words = "nobody holds memory" if gpu.used_bytes == 0 else "no holder is listed"
         words = "holders not readable" if any(item.signal == "processes" for item in gpu.missing) else words
         return ((words, "dim"),)
     spans: list[tuple[str, str]] = [("held: ", "dim")]
-    for index, one in enumerate(story.held[:4]):
+    for index, one in enumerate(summary.held[:4]):
         who = "unaccounted" if one.kind == "unaccounted" else holder_words(one)
         spans.append((f"{', ' if index else ''}{who} ", "warn" if one.foreign else ""))
         spans.append((gib(one.used_bytes), "strong"))
     spans.append((" GiB", "dim"))
-    if len(story.held) > 4:
-        spans.append((f" +{len(story.held) - 4} more", "dim"))
+    if len(summary.held) > 4:
+        spans.append((f" +{len(summary.held) - 4} more", "dim"))
     return tuple(spans)
 
 
-def growth_words(story: GpuStory) -> str:
+def growth_words(summary: GpuSummary) -> str:
     """ "+507 MiB/s", "flat for 47s", "flat for at least 2m05s"; "" when not known."""
-    growth = story.growth
+    growth = summary.growth
     if growth.rate is not None and abs(growth.rate) >= 2**20:
         return f"{'+' if growth.rate > 0 else '-'}{rate(abs(growth.rate))}"
     if growth.flat_s is None or growth.flat_s < 2:
@@ -81,9 +83,9 @@ def growth_words(story: GpuStory) -> str:
     return f"flat for {'at least ' if growth.at_least else ''}{age(growth.flat_s)}"
 
 
-def power_line(gpu: Gpu, story: GpuStory) -> Line:
+def power_line(gpu: Gpu, summary: GpuSummary) -> Line:
     """ "125 W flat (idle level 122 W, work up to 136 W), 1980 MHz, PCIe in 1.0 MiB/s out 0.8 MiB/s"."""
-    spans: list[tuple[str, str]] = [(_power_now(gpu, story), "odd" if story.work == "spins" else "")]
+    spans: list[tuple[str, str]] = [(_power_now(gpu, summary), "odd" if summary.work == "spins" else "")]
     if gpu.pcie_rx_bytes_s is not None or gpu.pcie_tx_bytes_s is not None:
         spans.append((f"  PCIe in {rate(gpu.pcie_rx_bytes_s)} out {rate(gpu.pcie_tx_bytes_s)}", "dim"))
     if gpu.sm_clock_mhz is not None:
@@ -91,31 +93,31 @@ def power_line(gpu: Gpu, story: GpuStory) -> Line:
     return tuple(spans)
 
 
-def _power_now(gpu: Gpu, story: GpuStory) -> str:
-    seen = story.levels
+def _power_now(gpu: Gpu, summary: GpuSummary) -> str:
+    seen = summary.levels
     now = "power not known" if gpu.power_w is None else f"{gpu.power_w:.0f} W"
     if gpu.power_w is not None and seen.low_w is not None and seen.high_w is not None:
         now = f"{gpu.power_w:.0f} W flat" if seen.flat else f"{seen.low_w:.0f}-{seen.high_w:.0f} W"
-    own = _own_levels(story)
+    own = _own_levels(summary)
     return f"{now} ({own})" if own else now
 
 
-def _flat_low(gpu: Gpu, story: GpuStory) -> str:
-    own = _own_levels(story)
+def _flat_low(gpu: Gpu, summary: GpuSummary) -> str:
+    own = _own_levels(summary)
     now = "" if gpu.power_w is None else f" {gpu.power_w:.0f} W"
     return f"flat{now} (low: {own})" if own else f"flat low power{now}"
 
 
-def _own_levels(story: GpuStory) -> str:
-    seen = story.levels
+def _own_levels(summary: GpuSummary) -> str:
+    seen = summary.levels
     own = [] if seen.idle_w is None else [f"idle level {seen.idle_w:.0f} W"]
     own += [f"work up to {seen.work_w:.0f} W"] if seen.work_w is not None else []
     return ", ".join(own)
 
 
-def plan_line(story: GpuStory) -> Line:
+def plan_line(summary: GpuSummary) -> Line:
     """ "log: weights 7.7 + KV 117.8 GiB, 12.3 GiB left; the card has 11.4 free"; () before the log says any."""
-    plan = story.plan
+    plan = summary.plan
     parts = [
         f"{name} {gib(value)}"
         for name, value in (("weights", plan.weights_bytes), ("KV", plan.kv_bytes), ("graphs", plan.graph_bytes))
@@ -127,6 +129,6 @@ def plan_line(story: GpuStory) -> Line:
     spans: list[tuple[str, str]] = [(f"log: {took}", "")]
     if plan.free_bytes is not None:
         spans.append((f"{', ' if took else ''}{gib(plan.free_bytes)} GiB left", ""))
-    if story.free_bytes is not None:
-        spans.append((f"; the card has {gib(story.free_bytes)} free", "dim"))
+    if summary.free_bytes is not None:
+        spans.append((f"; the card has {gib(summary.free_bytes)} free", "dim"))
     return tuple(spans)

@@ -168,7 +168,7 @@ def test_who_holds_the_memory_is_named() -> None:
     )
     page = text(gpu_lines(with_gpus(held), 0, 120))
     assert "in use, but listed for no process" in page
-    bar = plain(memory_bar(held, gpu.select(with_gpus(held)).rows[0].story, 80))
+    bar = plain(memory_bar(held, gpu.select(with_gpus(held)).rows[0].summary, 80))
     assert (bar.count("r"), bar.count("x"), bar.count("?")) == (60, 12, 4)
 
 

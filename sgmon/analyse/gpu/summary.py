@@ -54,7 +54,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuStory:
+class GpuSummary:
     """Everything beyond the reading itself. work: "spins", "works", "idle" or "" (unknown).
 
     findings, worst first: spins, waited-for (idle while another GPU of this server spins), foreign, apart (memory
@@ -73,20 +73,20 @@ class GpuStory:
     usual_bytes: float | None = None  # what the other ranks' GPUs hold, the median
 
 
-def stories(snapshot: Snapshot) -> tuple[GpuStory, ...]:
+def summaries(snapshot: Snapshot) -> tuple[GpuSummary, ...]:
     """One for each GPU, in the order of the reading."""
     series = {item.name: item.points for item in snapshot.series}
-    told = [_story(snapshot, gpu, series) for gpu in snapshot.gpu.gpus]
+    made = [_summary(snapshot, gpu, series) for gpu in snapshot.gpu.gpus]
     return tuple(
-        _compared(gpu, story, snapshot.gpu.gpus, told) for gpu, story in zip(snapshot.gpu.gpus, told, strict=True)
+        _compared(gpu, summary, snapshot.gpu.gpus, made) for gpu, summary in zip(snapshot.gpu.gpus, made, strict=True)
     )
 
 
-def _story(snapshot: Snapshot, gpu: Gpu, series: Mapping[str, Points]) -> GpuStory:
+def _summary(snapshot: Snapshot, gpu: Gpu, series: Mapping[str, Points]) -> GpuSummary:
     load = next((one for one in snapshot.gpu_loads if one.index == gpu.index), GpuLoad(gpu.index))
     known = gpu.total_bytes is not None and gpu.used_bytes is not None
     free = (gpu.total_bytes or 0) - (gpu.reserved_bytes or 0) - (gpu.used_bytes or 0) if known else None
-    return GpuStory(
+    return GpuSummary(
         index=gpu.index,
         held=holdings_in(snapshot, gpu),
         growth=growth(series.get(f"gpu{gpu.index}.used", ())),
@@ -98,23 +98,23 @@ def _story(snapshot: Snapshot, gpu: Gpu, series: Mapping[str, Points]) -> GpuSto
     )
 
 
-def _compared(gpu: Gpu, story: GpuStory, gpus: Sequence[Gpu], told: Sequence[GpuStory]) -> GpuStory:
-    """The story with what sets this GPU apart from the others that ranks are on."""
-    others = [(one, its) for one, its in zip(gpus, told, strict=True) if one.ranks and one.index != gpu.index]
+def _compared(gpu: Gpu, summary: GpuSummary, gpus: Sequence[Gpu], made: Sequence[GpuSummary]) -> GpuSummary:
+    """The summary with what sets this GPU apart from the others that ranks are on."""
+    others = [(one, its) for one, its in zip(gpus, made, strict=True) if one.ranks and one.index != gpu.index]
     findings = []
     usual: float | None = None
-    if story.work == "spins":
+    if summary.work == "spins":
         findings.append("spins")
-    if gpu.ranks and story.work == "idle" and any(its.work == "spins" for _, its in others):
+    if gpu.ranks and summary.work == "idle" and any(its.work == "spins" for _, its in others):
         findings.append("waited-for")
-    if in_the_way(gpu, story.held):
+    if in_the_way(gpu, summary.held):
         findings.append("foreign")
     sizes = [one.used_bytes for one, _ in others if one.used_bytes is not None]
     if gpu.ranks and gpu.used_bytes is not None and len(sizes) >= 2:
         usual = statistics.median(sizes)
         if abs(gpu.used_bytes - usual) > max(APART_BYTES, 0.05 * usual):
             findings.append("apart")
-    return replace(story, findings=tuple(findings), usual_bytes=usual)
+    return replace(summary, findings=tuple(findings), usual_bytes=usual)
 
 
 def growth(points: Points) -> Growth:

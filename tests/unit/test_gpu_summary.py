@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from sgmon.analyse.gpu.power_levels import PowerHistory
-from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, stories
+from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, summaries
 from sgmon.analyse.store import SERIES_POINTS, Store
 from sgmon.model import (
     Event,
@@ -137,7 +137,7 @@ def test_memory_that_differs_from_the_others_is_said() -> None:
         for i, used in enumerate(sizes)
     )
     processes = tuple(Process(100 + i, 1, 1, Role.WORKER, f"TP{i}") for i in range(4))
-    told = stories(Snapshot(gpu=GpuReading(gpus), procs=ProcsReading(processes)))
+    told = summaries(Snapshot(gpu=GpuReading(gpus), procs=ProcsReading(processes)))
     assert [one.findings for one in told] == [(), (), ("apart",), ()]
     assert told[2].usual_bytes == 76 * GIB
     assert told[0].held[0].kind == "rank"
@@ -159,7 +159,7 @@ def test_a_long_history_reaches_back_to_its_start() -> None:
 
 def test_two_real_cards_one_spins_in_nccl_and_one_is_waited_for() -> None:
     _, snapshot = replay("h200x2-nccl-spin", until=150.0)
-    spinning, waited_for = stories(snapshot)
+    spinning, waited_for = summaries(snapshot)
     assert (spinning.work, spinning.findings) == ("spins", ("spins",))
     assert (waited_for.work, waited_for.findings) == ("idle", ("waited-for",))
     assert spinning.levels.flat
@@ -169,10 +169,10 @@ def test_two_real_cards_one_spins_in_nccl_and_one_is_waited_for() -> None:
 def test_the_plan_of_a_real_start_is_what_the_card_holds() -> None:
     """What the log says is free, and what NVML says, 0.6 GiB apart at the end (the warm-up request took it)."""
     _, snapshot = replay("h200x2-cold", until=164.5)
-    for story in stories(snapshot):
-        plan = story.plan
+    for summary in summaries(snapshot):
+        plan = summary.plan
         assert round((plan.weights_bytes or 0) / GIB, 2) == 7.65
         assert round((plan.kv_bytes or 0) / GIB, 2) == 117.78
         assert round((plan.graph_bytes or 0) / GIB, 2) == 2.67
-        assert abs((plan.free_bytes or 0) - (story.free_bytes or 0)) < 0.7 * GIB
-        assert [stage.name for stage in story.stages] == ["weights", "kv", "graphs"]
+        assert abs((plan.free_bytes or 0) - (summary.free_bytes or 0)) < 0.7 * GIB
+        assert [stage.name for stage in summary.stages] == ["weights", "kv", "graphs"]
