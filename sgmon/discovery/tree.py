@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sgmon.proc import stat
 from sgmon.proc.stat import Stat
@@ -20,7 +21,14 @@ def scan(root: str) -> dict[int, Stat]:
     return found
 
 
-def ancestors(pid: int, table: dict[int, Stat]) -> Iterable[int]:
+class Born(Protocol):
+    """What is known of a process here: its parent."""
+
+    @property
+    def ppid(self) -> int: ...
+
+
+def ancestors(pid: int, table: Mapping[int, Born]) -> Iterable[int]:
     """Parent, grandparent ... of ``pid``; ends at a parent that is not visible."""
     seen = {pid}
     while pid in table:
@@ -29,6 +37,26 @@ def ancestors(pid: int, table: dict[int, Stat]) -> Iterable[int]:
             return
         seen.add(pid)
         yield pid
+
+
+def children_of(table: Mapping[int, Born]) -> dict[int, list[int]]:
+    """Parent -> its children in ``table``."""
+    below: dict[int, list[int]] = {}
+    for pid, process in table.items():
+        below.setdefault(process.ppid, []).append(pid)
+    return below
+
+
+def descendants_of(pid: int, below: Mapping[int, list[int]]) -> list[int]:
+    """All below ``pid``. below: as ``children_of`` gives it."""
+    seen: list[int] = []
+    queue = list(below.get(pid, ()))
+    while queue:
+        at = queue.pop()
+        if at not in seen and at != pid:
+            seen.append(at)
+            queue += below.get(at, ())
+    return seen
 
 
 @dataclass(slots=True)

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sgmon.collect.probes import descendants
+from sgmon.collect.probes import member_roles
 from sgmon.collect.probes.base import Watched
-from sgmon.collect.probes.descendants import Member
 from sgmon.collect.probes.exit_status import ExitStatuses, ended
 from sgmon.collect.probes.host import Host
+from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.collect.probes.worker import Descendants, Worker
 from sgmon.discovery import process_roles
-from sgmon.discovery.tree import Members
+from sgmon.discovery.tree import Members, children_of, descendants_of
 from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
 from sgmon.proc import counters, stat
 from sgmon.proc.stat import Stat
@@ -78,7 +78,7 @@ class Tree:
         self._pids.refresh(forget)
         alive = self._stats()
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
-        descendants.name_all(self._members, server)
+        member_roles.name_all(self._members, server)
         found = self._processes(alive, server)
         self._last = found
         shown = [p for p in found.values() if p.role != Role.COMPILER]
@@ -118,7 +118,7 @@ class Tree:
             worker = self._workers[pid] = Worker(self._host, self._schedule, pid, seen.start_ticks)
             self._members[pid] = Member(pid, seen.ppid, seen.start_ticks)
             parent = self._members.get(seen.ppid)
-            if seen.state == "Z" and parent is not None and not descendants.spawns_helpers(parent, self.key[0]):
+            if seen.state == "Z" and parent is not None and not member_roles.spawns_helpers(parent, self.key[0]):
                 self._members[pid].role = process_roles.role_of_comm(
                     seen.comm, self._family
                 )  # it ended before it was read
@@ -158,7 +158,7 @@ class Tree:
             if self._members[pid].role in ESSENTIAL_ROLES:
                 self._workers[pid].prepare()
         owners = {n: pid for pid, worker in self._workers.items() if pid in alive for n in worker.sockets}
-        children = descendants.children([m for m in self._members.values() if m.pid in alive])
+        children = children_of({pid: member for pid, member in self._members.items() if pid in alive})
         compilers = self._compilers(alive, server)
         found = {}
         for pid, seen in alive.items():
@@ -166,7 +166,7 @@ class Tree:
             if member.role not in ESSENTIAL_ROLES:
                 found[pid] = worker.light(seen, member)
                 continue
-            below = descendants.descendants(pid, children)
+            below = descendants_of(pid, children)
             totals = Descendants(
                 tree_cpu_s=sum(alive[p].cpu_s for p in below),
                 tree_wait_s=sum(self._workers[p].wait_s or 0.0 for p in below),
@@ -186,7 +186,7 @@ class Tree:
         for member in self._members.values():
             if member.role != Role.COMPILER or member.pid not in alive:
                 continue
-            above = descendants.worker_above(member.pid, self._members, server)
+            above = member_roles.worker_above(member.pid, self._members, server)
             if above is not None:
                 seen, argv = alive[member.pid], member.argv
                 name = process_roles.compiler_name(argv, seen.comm)

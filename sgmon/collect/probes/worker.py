@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sgmon.collect.probes.descendants import Member
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
+from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls

@@ -1,12 +1,13 @@
-"""Who is who in the tree: roles, ranks by title or birth order, compilers under the scheduler that started them."""
+"""Role and rank of each process of the tree: by its title, else by its place in the order of birth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sgmon.discovery.birth_order import Child, infer
 from sgmon.discovery.process_roles import role_of
+from sgmon.discovery.tree import ancestors, children_of
 from sgmon.model import ESSENTIAL_ROLES, Role, Server
 from sgmon.servers.family import ServerFamily, Slot
 from sgmon.servers.registry import get
@@ -34,7 +35,7 @@ def name_all(members: Mapping[int, Member], server: Server) -> None:
     """Sets role and rank of every member from its title, its place in the tree and its place in birth order.
     Parents come before their children, since the role of a parent decides what it spawns."""
     family = get(server.family)
-    below = children(members.values())
+    below = children_of(members)
     queue = [pid for pid, member in members.items() if member.ppid not in members]
     for pid in queue:
         _name(members[pid], members, server, family)
@@ -55,35 +56,11 @@ def spawns_helpers(parent: Member, launcher: int) -> bool:
 
 
 def worker_above(pid: int, members: Mapping[int, Member], server: Server) -> int | None:
-    """The scheduler (or other worker) that a helper descends from; None: from the launcher itself."""
-    seen = set()
-    at = members[pid].ppid
-    while at in members and at != server.pid and at not in seen:
-        seen.add(at)
-        if members[at].role in ESSENTIAL_ROLES:
+    """The worker that a helper descends from, or the launcher when there is none between; None: neither."""
+    for at in ancestors(pid, members):
+        if at == server.pid or members[at].role in ESSENTIAL_ROLES:
             return at
-        at = members[at].ppid
-    return server.pid if at == server.pid else None
-
-
-def children(members: Iterable[Member]) -> dict[int, list[int]]:
-    """Parent -> its children among ``members``."""
-    found: dict[int, list[int]] = {}
-    for member in members:
-        found.setdefault(member.ppid, []).append(member.pid)
-    return found
-
-
-def descendants(pid: int, below: Mapping[int, list[int]]) -> list[int]:
-    """All under ``pid``, by ``children``'s answer."""
-    found: list[int] = []
-    queue = list(below.get(pid, ()))
-    while queue:
-        at = queue.pop()
-        if at not in found and at != pid:
-            found.append(at)
-            queue += below.get(at, ())
-    return found
+    return None
 
 
 def _birth(member: Member) -> tuple[int, int]:
