@@ -15,6 +15,7 @@ from sgmon.commands.watching import UsageError, add_target_arguments, say_usage,
 from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
+from sgmon.servers import registry
 from sgmon.settings import Settings
 from sgmon.text import clean, mask
 
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         server = None
     gpu = ask_gpu(settings) if settings.gpu else GpuReading(unavailable="not looked at (--no-gpu)")
-    port = settings.port or (server.args.port if server else 30000)
+    port = settings.port or (server.args.port if server else registry.families()[0].default_port)
     checks = seeing(settings.proc_root, server, gpu)
     checks += starting(settings.proc_root, port, gpu) if server is None else server_checks(settings.proc_root, server)
     if args.json:

@@ -113,6 +113,7 @@ def _server(server: Server) -> ServerReport:
         ep=args.ep,
         nnodes=args.nnodes,
         node_rank=args.node_rank,
+        args_known=server.args_known,
         args_source=server.args_source,
         argv=masked_argv(server.argv),
     )

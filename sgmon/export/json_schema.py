@@ -55,7 +55,8 @@ class CauseReport(Report, frozen=True):
 
 
 class ServerReport(Report, frozen=True):
-    """The watched server. family: its kind, a name of ``sgmon.servers``. argv: secrets masked."""
+    """The watched server. family: its kind, a name of ``sgmon.servers``. argv: secrets masked. args_known:
+    false while nothing has told its arguments; model to node_rank are placeholders then."""
 
     family: str
     pid: int
@@ -71,6 +72,7 @@ class ServerReport(Report, frozen=True):
     ep: int
     nnodes: int
     node_rank: int
+    args_known: bool
     args_source: str
     argv: tuple[str, ...]
 

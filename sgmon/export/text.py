@@ -72,8 +72,11 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
     args = server.args
     yield (
         f"server  pid {server.pid}, {registry.get(server.family).label} {server.version or '?'}, "
-        f"{safe(args.model_path) or '?'}, "
-        f"tp={args.tp} dp={args.dp} pp={args.pp}, port {args.port}"
+        + (
+            f"{safe(args.model_path) or '?'}, tp={args.tp} dp={args.dp} pp={args.pp}, port {args.port}"
+            if server.args_known
+            else "its arguments are not known yet"
+        )
     )
     yield from (f"ranks   {line}" for line in _ranks(snapshot))
     yield from (f"gpu     {line}" for line in _gpus(snapshot))

@@ -138,10 +138,10 @@ def test_the_retitled_main_of_0_5_2(fake, tmp_path):
     server = find(fake.root, Settings()).server
     assert server is not None
     assert (server.args.model_path, server.args.tp, server.args.port) == ("m2", 4, 31007)
-    assert server.args_source == "server_args line of the log"
+    assert server.args_known and server.args_source == "server_args line of the log"
     log.write_text("")
     seen = find(fake.root, Settings(port=30000))
-    assert seen.server is not None and seen.server.args_source.startswith("retitled")
+    assert seen.server is not None and not seen.server.args_known
     assert seen.candidates[0].port is None
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from sgmon.export.json import status_report
 from sgmon.export.json_schema import FailureReport, FailureText, StatusReport
-from sgmon.model import Snapshot
+from sgmon.export.text import as_text
+from sgmon.model import Server, ServerArgs, Snapshot
+from sgmon.model.server import RETITLED
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
 from tools import write_schema
@@ -39,6 +41,14 @@ def test_a_recording_gives_the_documented_types(name: str, state: str, workers: 
     seen = [rank for rank in report.ranks if rank.role == "worker"]
     assert sorted((rank.rank, rank.rank_state) for rank in seen) == workers
     assert {rank.role_label for rank in seen} == {"scheduler"}
+
+
+def test_arguments_that_nothing_has_told_are_no_facts() -> None:
+    server = Server(4, 7, args=ServerArgs(known=False), args_source=RETITLED)
+    snapshot = Snapshot(server=server)
+    report = status_report(snapshot)
+    assert report.server is not None and not report.server.args_known
+    assert any("its arguments are not known yet" in line for line in as_text(snapshot))
 
 
 def test_no_server_yet_and_no_such_process() -> None:

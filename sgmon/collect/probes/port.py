@@ -15,6 +15,7 @@ from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.netns import InNamespace
 from sgmon.model import Listener, PortReading, ServerArgs
+from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import plural
 
@@ -28,7 +29,6 @@ MUTE_MOST_S = 30.0  # each unanswered request stays in the accept queue of a ser
 CONNECT_S = 2.0
 FIRST_ANSWER_S = 5.0  # /health takes 1.0 s when ready, 2.5 s on a busy machine
 ANSWER_S = 22.0  # a ready server whose scheduler hangs says 503 after 20 s
-PATH = "/health"
 _USER_AGENT = "sgmon"
 _AWAY = "the server has a network namespace of its own (a container)"
 
@@ -57,6 +57,7 @@ class PortProbe:
         self._was_ready = False
         self._tls = self._tls_tried = False
         self._mute = 0
+        self._path = ""
         self.interval_s = LOOK_S
 
     def close(self) -> None:
@@ -74,6 +75,7 @@ class PortProbe:
             self._server = identity
             self._was_ready = self._tls = self._tls_tried = False
             self._mute = 0
+        self._path = registry.get(server.family if server else "").health.path
         args = server.args if server else ServerArgs()
         reading = self._look(server.pid if server else None, args.host, port)
         if reading.answer == "":
@@ -95,7 +97,7 @@ class PortProbe:
         if all(listener.ours is False for listener in found):
             return replace(reading, answer="skipped", note=_taken(found, port))
         if not self._watched.settings.probe_http:
-            return replace(reading, answer="skipped", note="asking /health is switched off")
+            return replace(reading, answer="skipped", note="asking for its health is switched off")
         return reading
 
     def _namespace(self, pid: int | None) -> str:
@@ -161,12 +163,12 @@ class PortProbe:
         return LOOK_S if reading.answer in ("refused", "skipped") else STARTING_S
 
     def _get(self, host: str, port: int, secure: bool) -> _Answer:
-        """One GET /health, its body unread. Every failure is one of the answers."""
+        """One GET of the health path, its body unread. Every failure is one of the answers."""
         import httpx  # 200-300 ms, so not before somebody listens
 
         limit_s = ANSWER_S if self._was_ready else FIRST_ANSWER_S
         connection = _Connection()
-        url = f"{'https' if secure else 'http'}://{host}:{port}{PATH}"
+        url = f"{'https' if secure else 'http'}://{host}:{port}{self._path}"
         late = threading.Timer(limit_s + CONNECT_S, connection.shut)  # a server may drip one byte a second
         late.daemon = True
         late.start()

@@ -12,6 +12,7 @@ from sgmon.servers.family import Launch, ReadConfig
 from sgmon.servers.sglang.args import parse
 from sgmon.text import MASK, clean, is_secret_name, mask
 
+DEFAULT_PORT = 30000
 #: Longest value kept in ``ServerArgs.raw``.
 VALUE_LIMIT = 400
 
@@ -46,13 +47,13 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
 
     attn_dp = whole(1, "attn_dp_size", "attention_data_parallel_size")
     dp = whole(1, "dp_size", "data_parallel_size")
-    port = whole(30000, "port")
+    port = whole(DEFAULT_PORT, "port")
     gate = _number(found.get("gated_launch_port"))
     return ServerArgs(
         model_path=text("model_path", "model"),
         served_name=text("served_model_name"),
         host=text("host") or "127.0.0.1",
-        port=port if 0 < port < 65536 else 30000,
+        port=port if 0 < port < 65536 else DEFAULT_PORT,
         tp=max(1, whole(1, "tp_size", "tensor_parallel_size")),
         dp=max(1, dp, attn_dp),
         pp=max(1, whole(1, "pp_size", "pipeline_parallel_size")),
