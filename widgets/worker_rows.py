@@ -28,6 +28,8 @@ _FRESH_S = 10
 _TELLING = 0.8
 _LOCKS = (WaitKind.LOCK, WaitKind.STALE_LOCK)
 _SIGNALS = {"gpu_memory": "GPU mem"}
+#: places that last a moment only, while a process uses less than a tenth of a core
+_ON_CPU, _NOT_PERMITTED = "on a CPU", "not permitted: ↵"
 _LIVELY = ("run", "sleep", "disk", "importing")
 
 
@@ -56,6 +58,11 @@ class WorkerRow(NamedTuple):
     @property
     def is_rank(self) -> bool:
         return self.role == Role.WORKER or (self.role == Role.IMPORTING and bool(self.ranks))
+
+    @property
+    def is_awake_for_a_moment(self) -> bool:
+        """It was met on a CPU, or on its way there, though it sleeps nearly all the time."""
+        return self.cpu is not None and self.cpu < 10 and self.blocked in (_ON_CPU, _NOT_PERMITTED)
 
     @property
     def is_helper(self) -> bool:
@@ -133,11 +140,11 @@ def last_activity(clock: ActivityClock | None, rank: Rank | None, t: float) -> t
 def blocked_in(process: Process, rank: Rank | None) -> tuple[str, str]:
     """What the process waits in, where that is known; else what its main thread is in."""
     if process.gone:
-        return clean(process.exit_source or "ended", 80), "bad"
+        return f"ended, seen by {clean(process.exit_source, 70)}" if process.exit_source else "ended", "bad"
     if process.tracer_pid:
         return f"traced by pid {process.tracer_pid}", "warn"
     if rank is not None and rank.wait.sure >= _TELLING:
-        return clean(rank.wait.text, 120), "warn" if rank.wait.kind in _LOCKS else ""
+        return clean(rank.wait.text, 120).removeprefix("waits in "), "warn" if rank.wait.kind in _LOCKS else ""
     call = process.call
     if call is not None:
         if call.number < 0 or not call.name:
@@ -147,10 +154,10 @@ def blocked_in(process: Process, rank: Rank | None) -> tuple[str, str]:
     if process.wchan:
         return clean(process.wchan, 40), "dim"
     if process.state == "R":
-        return "on a CPU", "dim"
+        return _ON_CPU, "dim"
     if process.missing:
-        return "not permitted: ↵", "dim"
-    return "not read", "dim"
+        return _NOT_PERMITTED, "dim"
+    return ("a helper: not sampled" if process.role in _HELPER_ROLES else "not read"), "dim"
 
 
 def _steady(cpu: float | None) -> float | None:

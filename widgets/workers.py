@@ -49,9 +49,25 @@ class WorkersPanel(Panel[WorkersView]):
         self.cursor_pid: int | None = None
         self.only_odd = False
         self._shown: list[WorkerRow] = []
+        self._asleep: dict[tuple[int, ...], WorkerRow] = {}  # by pids: the last row that was no moment awake
 
     def select(self, snapshot: Snapshot) -> WorkersView:
-        return select(snapshot, self.only_odd)
+        view = select(snapshot, self.only_odd)
+        return view._replace(rows=tuple(self._steady(row) for row in view.rows))
+
+    def _steady(self, row: WorkerRow) -> WorkerRow:
+        """A sleeper that wakes for a moment keeps its place, so that a quiet screen stays still."""
+        before = self._asleep.get(row.pids)
+        if row.is_awake_for_a_moment and before is not None:
+            return row._replace(
+                state=before.state,
+                state_style=before.state_style,
+                blocked=before.blocked,
+                blocked_style=before.blocked_style,
+            )
+        if row.state == "sleep":
+            self._asleep[row.pids] = row
+        return row
 
     def state_of_rows(self) -> object:
         return self.cursor_pid

@@ -361,6 +361,18 @@ async def test_panels_paint_only_when_their_view_changed(monkeypatch: pytest.Mon
         assert painted == [1]
 
 
+async def test_a_sleeper_that_wakes_for_a_moment_keeps_its_place() -> None:
+    snapshot = fakes.stuck()
+    awake = tuple(
+        replace(p, state="R", call=None, wchan=None) if p.rank == "TP1" else p for p in snapshot.procs.processes
+    )
+    async with running(snapshot, (120, 40)) as (app, engine, pilot):
+        before = app.screen.worker_panel.text  # type: ignore[attr-defined]
+        await give(engine, pilot, replace(snapshot, t=snapshot.t + 1, procs=replace(snapshot.procs, processes=awake)))
+        row = next(line for line in app.screen.worker_panel.text.splitlines() if " TP1 " in line)  # type: ignore[attr-defined]
+        assert row in before
+
+
 async def test_a_panel_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SGMON_STRICT_PANELS")
     snapshot = fakes.loading()
