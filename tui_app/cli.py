@@ -25,7 +25,9 @@ COMMANDS = {
 }
 
 #: options of the dashboard that take a value; they may stand before a command
-_WITH_VALUE = frozenset({"--pid", "--port", "--log", "--proc-root", "--interval", "--watch-dir", "--theme"})
+_WITH_VALUE = frozenset(
+    {"--pid", "--port", "--log", "--log-command", "--proc-root", "--interval", "--watch-dir", "--theme"}
+)
 
 EPILOG = """\
 commands:

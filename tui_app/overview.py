@@ -146,9 +146,10 @@ class Overview(Screen[None]):
 
     def _paint(self, snapshot: Snapshot) -> None:
         with self.app.batch_update():
-            if snapshot.server is not None and not self.panels:
+            waits = snapshot.server is None and not snapshot.log_only
+            if not waits and not self.panels:
                 self._add_panels()
-            self.set_class(snapshot.server is None, "-waiting")
+            self.set_class(waits, "-waiting")
             self.set_class(_row_count(snapshot) <= _FEW, "-few")
             self.verdict.receive(snapshot)
             self.waiting.receive(snapshot)
@@ -166,7 +167,7 @@ class Overview(Screen[None]):
     def _show_hints(self, snapshot: Snapshot) -> None:
         if self._quit_is_asked:
             self.hints.set_hints((), (("q", "again quits; the watch ends"), ("esc", "stay")))
-        elif snapshot.server is None:
+        elif not self.panels:
             self.hints.set_hints((), _BEFORE)
         else:
             self._show_panel_hints(snapshot)

@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
         return say_no_server(err, as_json=args.json)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
     engine = live_engine(settings, auto_evidence=evidence, remember=False)
-    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu)
+    streams = settings.log_fd is not None or bool(settings.log_command)
+    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu, streams=streams)
     if args.json:
         print_json(status_report(snapshot))
     else:
@@ -45,8 +46,11 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(snapshot.verdict.state)
 
 
-def look(engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = False) -> Snapshot:
-    """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least."""
+def look(
+    engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = False, streams: bool = False
+) -> Snapshot:
+    """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least.
+    streams: the log comes through a pipe, which is read to its end if that comes in time."""
     seen = engine.snapshot
 
     def enough(snapshot: Snapshot) -> None:
@@ -54,6 +58,7 @@ def look(engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = 
         seen = snapshot
         whole = complete(snapshot) and (not folders or snapshot.watch_dirs is not None)
         whole = whole and (not gpus or gpus_seen(snapshot))
+        whole = whole and (not streams or snapshot.log.change == "ended")
         if snapshot.t >= watch_s and (whole or snapshot.t >= watch_s + GRACE_S):
             engine.source.stop()
 

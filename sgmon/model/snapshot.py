@@ -102,6 +102,10 @@ class Series:
     points: tuple[tuple[float, float | None], ...] = ()
 
 
+#: a server of this machine is found before (``Snapshot.log_only``)
+LOG_FILE_S = 10.0
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """An immutable view of everything known at ``t``."""
@@ -144,6 +148,15 @@ class Snapshot:
     def family(self) -> str:
         """Name of the watched server's family; "" while there is no server."""
         return "" if self.server is None else self.server.family
+
+    @property
+    def log_only(self) -> bool:
+        """Whether there is no server on this machine, and a log is followed all the same. A file may be the log of an
+        earlier start: it counts when it grows after a server here would have been found."""
+        if self.server is not None or self.log.kind not in ("command", "stdin", "file"):
+            return False
+        grown_t = self.log.last_byte_t
+        return self.log.kind != "file" or (grown_t is not None and grown_t >= 1.0 and self.t >= LOG_FILE_S)
 
     @property
     def began_t(self) -> float | None:

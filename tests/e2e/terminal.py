@@ -33,11 +33,11 @@ class Terminal:
             # An explicit environment: readline puts COLUMNS and LINES into the one that execv would hand on.
             env = {name: value for name, value in os.environ.items() if name not in dropped}
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execve(
-                sys.executable,
-                [sys.executable, "-m", "tui_app.cli", *argv],
-                env | {"TERM": "tmux-256color"},
-            )
+            self.run([sys.executable, "-m", "tui_app.cli", *argv], env | {"TERM": "tmux-256color"})
+
+    def run(self, argv: list[str], env: dict[str, str]) -> None:
+        """In the child: becomes the program."""
+        os.execve(argv[0], argv, env)
 
     def lines(self) -> list[str]:
         return [line.rstrip() for line in self.screen.display]

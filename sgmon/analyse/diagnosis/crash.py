@@ -201,6 +201,8 @@ def _is_fatal(context: Context, error: LogError) -> bool:
         return False  # it went on: a warning with an alarming face
     if error.kind in catalogue.of_family(log.family).fatal_kinds:
         return True
+    if log.change == "ended":  # nothing more will come that could show that it was survived
+        return True
     return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
 
 

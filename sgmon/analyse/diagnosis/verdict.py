@@ -13,6 +13,7 @@ from sgmon.analyse.diagnosis.crash import crashed, shut_down
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
+from sgmon.analyse.diagnosis.log_only import log_only
 from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
@@ -60,7 +61,7 @@ COMMAND = "command"
 def diagnose(snapshot: Snapshot) -> Verdict:
     """The verdict of this moment; ``snapshot.verdict`` is the previous one."""
     if snapshot.server is None:
-        return _settle(snapshot, _no_server(snapshot))
+        return _settle(snapshot, log_only(snapshot) or _no_server(snapshot))
     context = context_of(snapshot)
     found = with_cause(snapshot, _judge(context))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
