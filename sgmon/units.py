@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 GIB = 1024**3
-MIB = 1024**2
-KIB = 1024
 
 
 def size(count: float | None) -> str:

@@ -1,4 +1,4 @@
-"""What ``sgmon wait`` does at the end: a report file, the hook of --on-stall, the summary of a GitHub step."""
+"""What ``sgmon wait`` does at its end: the report, the hook of --on-stall, the summary of a GitHub step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OUTPUT = 20_000
 
 
 def write_report(engine: Engine, path: Path) -> str:
-    """Write the bundle; says where it is, or why there is none."""
+    """Write the bundle; returns where it is, or why there is none."""
     try:
         return f"report: {write(make(engine, made_by='sgmon wait'), path)}"
     except BundleError as err:
@@ -55,7 +55,7 @@ def run_hook(command: str, snapshot: Snapshot, report_path: str) -> str:
 
 
 def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str]:
-    """What the hook is told."""
+    """The variables that the hook gets, by name."""
     server, verdict = snapshot.server, snapshot.verdict
     return {
         "SGMON_STATE": verdict.state,
@@ -72,7 +72,7 @@ def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str
 
 
 def write_step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
-    """Append to $GITHUB_STEP_SUMMARY when it is set; yields what went wrong."""
+    """Append to $GITHUB_STEP_SUMMARY if it is set; yields errors as sentences."""
     path = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return

@@ -17,7 +17,7 @@ DEADLINE_S = 30.0
 
 
 class BundleError(Exception):
-    """No bundle: words for people."""
+    """There is no bundle: one sentence that says why."""
 
 
 def name_for(snapshot: Snapshot) -> str:
@@ -55,7 +55,10 @@ def make(
 
 
 def write(bundle: Bundle, wanted: Path | None) -> Path:
-    """Write it where it is wanted, else here, else to sgmon's own folder. Raises OSError for the last of them."""
+    """Write to ``wanted``, else to the working directory, else to sgmon's own folder; returns the path.
+
+    Raises OSError for the last of them.
+    """
     if wanted is not None:
         return bundle.write(wanted / bundle.name if wanted.is_dir() else wanted)
     here = Path.cwd()
@@ -63,7 +66,7 @@ def write(bundle: Bundle, wanted: Path | None) -> Path:
         try:
             return bundle.write(here / bundle.name)
         except OSError:
-            pass  # full, perhaps
+            pass  # e.g. the disk is full
     folder = state_dir() / "reports"
     folder.mkdir(mode=0o700, exist_ok=True)
     return bundle.write(folder / bundle.name)

@@ -18,11 +18,9 @@ from sgmon.recording import codec
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
 
-HELP = "compare two starts"
-
 
 class _SideError(Exception):
-    """One of the two cannot be read: words."""
+    """One of the two cannot be read: one sentence that says why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def side(word: str) -> FinishedStart:
-    """The start that a word on the command line means."""
+    """The start that an argument names: an id, a recording or a log. Raises _SideError."""
     path = Path(word)
     if word.isdigit() and not path.exists():
         found = StartDatabase().get(int(word))

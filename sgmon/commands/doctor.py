@@ -19,7 +19,6 @@ from sgmon.servers import registry
 from sgmon.settings import Settings
 from sgmon.text import clean, mask
 
-HELP = "what sgmon can see here, and how to see more"
 NVML_S = 5.0
 _SIGN = {"ok": "ok  ", "note": "note", "bad": "BAD ", "unknown": "?   "}
 

@@ -1,4 +1,4 @@
-"""A live engine as every command starts it: all probes, the cause book with the user's own entries."""
+"""A live engine: all probes, the cause book with the user's own entries. Every command starts it here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sgmon record FILE``: keep everything, without a screen, also when the terminal is gone."""
+"""``sgmon record FILE``: record all readings, without a screen, also when the terminal is closed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from sgmon.commands.watching import UsageError, add_target_arguments, say_usage,
 from sgmon.export.text import progress_line
 from sgmon.model import ProbeStatus, Snapshot
 from sgmon.recording.writer import NAME, Recorder
-
-HELP = "record everything, without a screen"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

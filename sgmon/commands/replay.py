@@ -6,7 +6,6 @@ import argparse
 
 from sgmon.commands.watching import add_screen_arguments
 
-HELP = "play a recording back"
 KEYS = (
     "keys: space pause, . one step, + and - speed, left and right 10 s, [ and ] to the verdict change before and next"
 )

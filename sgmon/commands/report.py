@@ -17,7 +17,6 @@ from sgmon.recording.replay import ReplaySource
 from sgmon.servers import registry
 from sgmon.watch.engine import Engine
 
-HELP = "the evidence bundle, redacted, for a bug report"
 #: stacks of eight ranks, three samples a second apart
 _STACKS_S = 8.0
 

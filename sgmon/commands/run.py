@@ -23,8 +23,7 @@ from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
 from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, seconds, watch_dirs
 from sgmon.settings import Settings
 
-HELP = "start a server and watch it from second 0"
-#: a server that is going down takes its time: its children are killed first
+#: a server that ends kills its children first, which takes some seconds
 ENDING_S = 10.0
 ATTACH = """\
 The server runs in a session of its own, its output in the log. Quitting sgmon (q, a closed terminal, kill; ctrl+c
@@ -96,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def tell_the_end(started: Started, source: LiveSource) -> None:
-    """Say on the screen when the command ends before it became a server: nothing else would ever say it."""
+    """Report on the screen when the command ends before it has become a server; no probe sees that."""
 
     def wait() -> None:
         code = started.child.wait()
@@ -108,7 +107,7 @@ def tell_the_end(started: Started, source: LiveSource) -> None:
 
 
 def ending(started: Started, code: int) -> tuple[str, int]:
-    """What is said at the end, and sgmon's exit code: the server's own where it has ended."""
+    """The last sentence, and the exit code: the server's own if it has ended."""
     try:
         ended: int | None = started.child.wait(timeout=ENDING_S if code == CRASHED else 0)
     except subprocess.TimeoutExpired:

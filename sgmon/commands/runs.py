@@ -15,8 +15,6 @@ from sgmon.history import from_snapshot
 from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.finished_start import FinishedStart
 
-HELP = "finished starts on this machine"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", type=int, help="this start in full")

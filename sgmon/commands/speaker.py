@@ -1,4 +1,8 @@
-"""Lines for a terminal that may have stopped reading: said from a thread, so that no watch waits for them."""
+"""Lines for a terminal that may not be read: a thread writes them, so that the watch does not wait.
+
+logging's QueueListener does not serve: its ``stop`` joins the writing thread without a deadline, and its handler
+writes to the same terminal when the queue is full.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ CLOSE_S = 1.0
 
 
 class Speaker:
-    """``say`` returns at once. Lines that a stalled terminal does not take are dropped, the newest first."""
+    """``say`` returns at once. While the terminal takes nothing, 64 lines wait and newer ones are dropped."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -27,7 +31,7 @@ class Speaker:
             pass
 
     def close(self) -> None:
-        """Wait a second for what is still to be said."""
+        """Wait for the lines that are left, at most ``CLOSE_S``."""
         try:
             self._lines.put_nowait(None)
         except queue.Full:

@@ -17,13 +17,11 @@ from sgmon.export.text import as_text
 from sgmon.model import Event, Snapshot
 from sgmon.watch.engine import Engine
 
-HELP = "one look, one verdict, exit"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
-    parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (signs of life need time)")
+    parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (activity needs time)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,7 +66,7 @@ def look(
     last = engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
     if watch_s >= HYSTERESIS_S:
         return last
-    # One look has no history: the rules speak without the calm that keeps a screen from flapping.
+    # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
     return replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
 
 
@@ -79,7 +77,7 @@ EVIDENCE_S = 15.0
 
 
 def gpus_seen(snapshot: Snapshot) -> bool:
-    """Whether NVML has answered, or said why not: what holds GPU memory matters before there is a server, too."""
+    """Whether NVML has answered, or why it cannot: who holds GPU memory matters before there is a server, too."""
     return bool(snapshot.gpu.source or snapshot.gpu.unavailable)
 
 

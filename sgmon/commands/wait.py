@@ -1,4 +1,4 @@
-"""``sgmon wait``: block until the server is ready, has crashed, or stands still."""
+"""``sgmon wait``: block until the server is ready, has crashed, or has stalled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from sgmon.export.text import as_text, progress_line
 from sgmon.model import Snapshot
 from sgmon.watch.engine import Engine
 
-HELP = "block until ready, crashed or stalled (for scripts)"
 LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
 #: states whose coming is said at once; everything else waits for the next line
@@ -48,7 +47,7 @@ def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-stall",
         metavar="CMD",
         default="",
-        help="run this once by the shell when it stands still, with SGMON_STATE, SGMON_HEADLINE, SGMON_PID ... set",
+        help="run this once by the shell when it stalls, with SGMON_STATE, SGMON_HEADLINE, SGMON_PID ... set",
     )
     parser.add_argument("--report", metavar="FILE", default="", help="write the evidence bundle when it is not ready")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end (docs/status.schema.json)")
@@ -56,7 +55,7 @@ def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AtEnd:
-    """What is done when the wait is over."""
+    """What to do when the wait is over."""
 
     as_json: bool = False
     on_stall: str = ""

@@ -51,12 +51,12 @@ def add_watch_dir(parser: argparse._ActionsContainer) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help="a folder that the run writes into, e.g. /dev/shm/NAME: its growth is a sign of life (repeatable)",
+        help="a folder that the run writes into, e.g. /dev/shm/NAME: its growth counts as activity (repeatable)",
     )
 
 
 def watch_dirs(args: argparse.Namespace) -> tuple[str, ...]:
-    """They may not exist yet: the run makes them."""
+    """The folders of --watch-dir as absolute paths; they need not exist yet."""
     return tuple(dict.fromkeys(str(Path(path).absolute()) for path in args.watch_dir))
 
 

@@ -1,11 +1,12 @@
-"""One finding of the doctor."""
+"""One check of the doctor, and reading a small file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-#: ok, note (worth knowing), bad (will cost you something), unknown (could not be looked at)
-STATUSES = ("ok", "note", "bad", "unknown")
+#: note: worth knowing; bad: hides something or will spoil a start; unknown: it could not be read
+Status = Literal["ok", "note", "bad", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Check:
 
     group: str
     name: str
-    status: str
+    status: Status
     text: str
     remedy: str = ""
 

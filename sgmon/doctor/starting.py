@@ -12,7 +12,7 @@ from pathlib import Path
 from sgmon import units
 from sgmon.analyse.diagnosis.holders import words
 from sgmon.analyse.gpu.holders import holdings
-from sgmon.doctor.check import Check, read
+from sgmon.doctor.check import Check, Status, read
 from sgmon.model import Gpu, GpuReading
 from sgmon.servers import registry
 
@@ -93,7 +93,7 @@ def _shm() -> Check:
         free = shutil.disk_usage("/dev/shm").free
     except OSError:
         return Check(GROUP, "/dev/shm", "unknown", "not there")
-    status = "ok" if free >= SHM_WANTED else "bad"
+    status: Status = "ok" if free >= SHM_WANTED else "bad"
     remedy = "" if status == "ok" else "docker run --shm-size 32g (or --ipc=host); Kubernetes: emptyDir medium Memory"
     return Check(GROUP, "/dev/shm", status, f"{units.size(free)} free", remedy)
 
@@ -170,7 +170,7 @@ def _room() -> Check:
         free = shutil.disk_usage(home).free
     except OSError as err:
         return Check(GROUP, "disk", "unknown", f"{home}: {err.strerror}")
-    status = "ok" if free >= CACHE_WANTED else "bad"
+    status: Status = "ok" if free >= CACHE_WANTED else "bad"
     return Check(GROUP, "disk", status, f"{units.size(free)} free for caches under {home}")
 
 

@@ -8,7 +8,6 @@ the same host"). Every call opens, works and closes: sgmon may be killed at any 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sgmon.history.baseline import baseline
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
@@ -46,7 +47,7 @@ create index if not exists runs_by_model on runs (model, parallel, gpu, started)
 
 
 class DatabaseError(Exception):
-    """The history cannot be used: words for people, and what to try."""
+    """The history cannot be used. words: one sentence; remedy: what to try."""
 
     def __init__(self, words: str, remedy: str = "") -> None:
         super().__init__(words)
@@ -74,11 +75,11 @@ class StartDatabase:
             "duration_s": run.duration_s,
             "lines": run.lines,
             "quiet_s": run.quiet_s,
-            "milestones": json.dumps([asdict(passed) for passed in run.milestones]),
-            "gaps": json.dumps(run.gaps),
-            "args": json.dumps(run.args),
-            "env": json.dumps(run.env),
-            "own": json.dumps(run.own),
+            "milestones": _json(run.milestones),
+            "gaps": _json(run.gaps),
+            "args": _json(run.args),
+            "env": _json(run.env),
+            "own": _json(run.own),
             "headline": run.headline,
             "log": run.log,
         }
@@ -104,12 +105,12 @@ class StartDatabase:
             rows = db.execute(
                 "select * from runs where instr(model, ?) order by started desc limit ?", (model, limit)
             ).fetchall()
-        return [_run(row) for row in rows]
+        return [_start(row) for row in rows]
 
     def get(self, number: int) -> FinishedStart | None:
         with self._open() as db:
             row = db.execute("select * from runs where id = ?", (number,)).fetchone()
-        return None if row is None else _run(row)
+        return None if row is None else _start(row)
 
     def baseline(self, key: StartKey) -> Baseline | None:
         """What is usual for this key, or for the next wider one that has starts; None: none yet."""
@@ -119,7 +120,7 @@ class StartDatabase:
                 "order by started desc limit ?",
                 (key.model, key.parallel, key.gpu, _LOOKED_AT),
             ).fetchall()
-        return baseline([_run(row) for row in rows], key)
+        return baseline([_start(row) for row in rows], key)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -172,7 +173,11 @@ def _prepare(db: sqlite3.Connection, path: Path, remote: bool) -> None:
         db.execute(f"pragma user_version = {SCHEMA}")
 
 
-def _run(row: sqlite3.Row) -> FinishedStart:
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _start(row: sqlite3.Row) -> FinishedStart:
     return FinishedStart(
         key=StartKey(**{name: row[name] for name in StartKey.__dataclass_fields__}),
         started=row["started"],
@@ -181,11 +186,11 @@ def _run(row: sqlite3.Row) -> FinishedStart:
         duration_s=row["duration_s"],
         lines=row["lines"],
         quiet_s=row["quiet_s"],
-        milestones=tuple(PassedMilestone(**passed) for passed in json.loads(row["milestones"])),
-        gaps=tuple((gap[0], gap[1]) for gap in json.loads(row["gaps"])),
-        args=tuple((name, value) for name, value in json.loads(row["args"])),
-        env=tuple((name, value) for name, value in json.loads(row["env"])),
-        own=tuple((name, value) for name, value in json.loads(row["own"])),
+        milestones=msgspec.json.decode(row["milestones"], type=tuple[PassedMilestone, ...]),
+        gaps=msgspec.json.decode(row["gaps"], type=tuple[tuple[float, int], ...]),
+        args=msgspec.json.decode(row["args"], type=tuple[tuple[str, str], ...]),
+        env=msgspec.json.decode(row["env"], type=tuple[tuple[str, str], ...]),
+        own=msgspec.json.decode(row["own"], type=tuple[tuple[str, float], ...]),
         headline=row["headline"],
         log=row["log"],
         id=row["id"],

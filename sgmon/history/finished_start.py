@@ -1,4 +1,4 @@
-"""A finished start, as facts: what the history keeps, and what two starts are compared by."""
+"""A finished start: what the history keeps, and what two starts are compared by."""
 
 from __future__ import annotations
 

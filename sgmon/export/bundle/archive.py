@@ -1,4 +1,4 @@
-"""Materials made into one zip: masked, measured, listed. Nothing is written before the list can be read."""
+"""The zip of a report: masked, limited in size, with a list of what was masked, which can be shown before writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bundle:
     masked: tuple[str, ...]
 
     def words(self) -> list[str]:
-        """What would be written: for the person who is about to send it."""
+        """What would be written and what was masked, for the person who will send it."""
         lines = [f"{units.size(len(self.data))}: " + ", ".join(f"{name} ({units.size(n)})" for name, n in self.files)]
         lines.append("masked:" if self.masked else "nothing looked like a secret")
         return lines + [f"  {line}" for line in self.masked]
