@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sgmon.model import Gpu, GpuProcess, Snapshot
+from sgmon.model import Gpu, GpuProcess, Role, Snapshot
 from sgmon.servers import registry
 
 #: below both of these a foreign holder takes nothing that a start would miss (a desktop, a small CUDA context)
@@ -20,7 +20,7 @@ _MPS = "nvidia-cuda-mps-server"
 class Holding:
     """One holder.
 
-    kind: rank (a scheduler of the watched server), server (another process of it), orphan (a server's worker
+    kind: rank (a worker of the watched server), server (another process of it), orphan (a server's worker
     while no server runs that it could belong to), other-server (a worker of one), stranger, mps, unseen (its pid is
     not in this /proc: another pid namespace, or gone while the driver still lists it), unaccounted (nobody).
     """
@@ -55,7 +55,7 @@ def _holding(gpu: Gpu, holder: GpuProcess, tree: frozenset[int], other_servers: 
     if used is None and len(gpu.processes) == 1 and not gpu.slices:
         used = gpu.used_bytes  # the only holder holds it all
     kind = "stranger"
-    if holder.rank or (holder.pid in tree and "scheduler" in holder.name):
+    if holder.rank or (holder.pid in tree and _is_worker(holder.name)):
         kind = "rank"
     elif holder.pid in tree:
         kind = "server"
@@ -66,6 +66,14 @@ def _holding(gpu: Gpu, holder: GpuProcess, tree: frozenset[int], other_servers: 
     elif _of_a_family(holder.name):
         kind = "other-server" if other_servers else "orphan"
     return Holding(kind, holder.pid, holder.name, holder.rank, used)
+
+
+@lru_cache(maxsize=256)
+def _is_worker(name: str) -> bool:
+    """Whether a title is a worker's, which holds a rank."""
+    argv = tuple(name.split())
+    family = registry.family_of_title(argv)
+    return family is not None and family.discovery.role_of(argv) is Role.WORKER
 
 
 @lru_cache(maxsize=256)
