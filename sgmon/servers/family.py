@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from sgmon.model import ServerArgs
@@ -172,6 +173,7 @@ class ServerFamily:
     compile_caches: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
 
+@lru_cache(maxsize=8)
 def unknown_family(name: str) -> ServerFamily:
     """A family that recognises nothing: for recordings of servers that this version does not know."""
     return ServerFamily(

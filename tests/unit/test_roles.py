@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from sgmon.model import ESSENTIAL_ROLES, ActivityClock, Process, Role
-from sgmon.servers.registry import role_label
+from sgmon.model import ESSENTIAL_ROLES, ActivityClock, Process, Role, ServerArgs
+from sgmon.servers.registry import get, role_label
 
 OLD = b'{"pid":5,"ppid":1,"start_ticks":7,"role":"%s","becomes":"%s"}'
 
@@ -39,3 +39,11 @@ def test_the_family_names_the_roles():
 def test_helpers_are_not_essential():
     assert Role.WORKER in ESSENTIAL_ROLES and Role.ENGINE in ESSENTIAL_ROLES
     assert not ESSENTIAL_ROLES & {Role.COMPILER, Role.RESOURCE_TRACKER, Role.OTHER}
+
+
+def test_a_server_of_a_family_that_is_not_known_here_is_described_in_neutral_words():
+    """A recording that a newer sgmon has made."""
+    family = get("of a newer sgmon")
+    assert family.label == "of a newer sgmon"
+    assert family.discovery.recognise(("sglang", "serve", "m")) is None
+    assert family.discovery.expected_children(Role.LAUNCHER, ServerArgs(tp=2), "") == ()
