@@ -59,8 +59,9 @@ def play(case: Case) -> Played:
 @pytest.fixture(scope="module")
 def played() -> Iterator[dict[str, Future[Played]]]:
     """All of them, begun at once; a test awaits its own."""
-    with ThreadPoolExecutor(3) as pool:
-        yield {case.scenario: pool.submit(play, case) for case in CASES}
+    pool = ThreadPoolExecutor(3)
+    yield {case.scenario: pool.submit(play, case) for case in CASES}
+    pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.slow
