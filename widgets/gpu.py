@@ -1,4 +1,4 @@
-"""Panel 2: memory, load and power of each GPU, which rank blocked on it, and which GPU differs and why."""
+"""Panel 2: memory, load and power of each GPU, which rank uses it, and which GPU differs and why."""
 
 from __future__ import annotations
 
@@ -146,10 +146,10 @@ def select(snapshot: Snapshot, long: bool = True) -> GpuView:
     series = {item.name: item.points for item in snapshot.series if item.name.startswith("gpu")}
     now = math.floor(snapshot.t / SLOT_S) * SLOT_S  # whole slots only: a flat history stays as it is
     odd = set(snapshot.verdict.odd_ranks)
-    told = summaries(snapshot)
-    spinning = [summary.index for summary in told if summary.work == "spins"]
+    known = summaries(snapshot)
+    spinning = [summary.index for summary in known if summary.work == "spins"]
     rows = []
-    for gpu, summary in zip(reading.gpus, told, strict=True):
+    for gpu, summary in zip(reading.gpus, known, strict=True):
         used, util, power = (series.get(f"gpu{gpu.index}.{what}", ()) for what in ("used", "util", "power"))
         row = _row(gpu, summary, bool(odd.intersection(gpu.ranks)), spinning)._replace(
             used_history=tuple(by_slot(used, now, SLOTS, SLOT_S)),
@@ -198,7 +198,7 @@ def _slice_row(gpu: Gpu, part: GpuSlice) -> GpuRow:
     name = clean(part.name, 40).rpartition("MIG ")[2] or f"slice {part.slot}"
     return GpuRow(
         indexes=(gpu.index,),
-        ranks=tuple(one.rank for one in part.processes if one.rank),
+        ranks=tuple(process.rank for process in part.processes if process.rank),
         inferred=False,
         used=part.used_bytes,
         total=part.total_bytes,
@@ -272,12 +272,12 @@ def _parts(rows: Sequence[GpuRow], width: int, room: int) -> _Parts:
             kind(row, width) if is_whole and not row.error and len(row.indexes) == 1 else []
             for row, is_whole in zip(rows, whole, strict=True)
         ]
-        needed = sum(len(one) for one in lines)
+        needed = sum(len(extra) for extra in lines)
         if needed > spare:
             continue
         spare -= needed
-        for more, one in zip(below, lines, strict=True):
-            more += one
+        for more, extra in zip(below, lines, strict=True):
+            more += extra
     return _Parts(below, header)
 
 

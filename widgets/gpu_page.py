@@ -38,11 +38,11 @@ def gpu_lines(snapshot: Snapshot, index: int, width: int) -> list[Line]:
     gpu = gpu_of(snapshot, index)
     if gpu is None:
         return [*rows, ((f" GPU {index} is not there", "warn"),)]
-    told = summaries(snapshot)
-    summary = next(one for one in told if one.index == index)
+    known = summaries(snapshot)
+    summary = next(item for item in known if item.index == index)
     if gpu.error:
         rows += wrap(((" this GPU does not answer: ", "bad"), (clean(gpu.error, 200), "bad")), width, indent=1)
-    for words, style in whys(gpu, summary, [one.index for one in told if one.work == "spins"]):
+    for words, style in whys(gpu, summary, [one.index for one in known if one.work == "spins"]):
         rows += wrap(((" ! ", style), (words, style)), width, indent=3)
     rows += _memory(gpu, summary, width)
     rows += _plan(summary)
@@ -69,11 +69,11 @@ def _memory(gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:
         _fact("used", f"{gib(gpu.used_bytes)} of {gib(gpu.total_bytes)} GiB", "strong", growth_words(summary))
     )
     rows.append(_fact("free", size(summary.free_bytes), "", f'as the log\'s "avail mem" counts it{reserve}'))
-    for one in summary.held:
-        who = "no process" if one.kind == "unaccounted" else holder_words(one)
-        note = "" if one.kind != "rank" else f"pid {one.pid}  {clean(one.name, 80)}"
-        note = "in use, but listed for no process" if one.kind == "unaccounted" else note
-        line = _fact(f"  {size(one.used_bytes):>9}", who, "warn" if one.foreign else "", note)
+    for holding in summary.held:
+        who = "no process" if holding.kind == "unaccounted" else holder_words(holding)
+        note = "" if holding.kind != "rank" else f"pid {holding.pid}  {clean(holding.name, 80)}"
+        note = "in use, but listed for no process" if holding.kind == "unaccounted" else note
+        line = _fact(f"  {size(holding.used_bytes):>9}", who, "warn" if holding.foreign else "", note)
         rows.append(line)
     if not summary.held and not any(item.signal == "processes" for item in gpu.missing):
         rows.append(_fact("holders", "none is listed", "dim", "in a container the driver may hide them"))

@@ -15,27 +15,28 @@ from widgets.line import Line
 
 def whys(gpu: Gpu, summary: GpuSummary, spinning: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
     """(sentence, style) for everything that sets this GPU apart or is wrong with it, the worst first."""
-    found: list[tuple[str, str]] = []
+    reasons: list[tuple[str, str]] = []
     if gpu.xids:
-        found.append((f"the driver reported {xid_words(gpu.xids)}", "bad"))
+        reasons.append((f"the driver reported {xid_words(gpu.xids)}", "bad"))
     if "spins" in summary.findings:
-        found.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, summary)}", "odd"))
+        reasons.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, summary)}", "odd"))
     if "waited-for" in summary.findings:
         who = "GPU " + rank_list([str(index) for index in spinning]) if spinning else "another GPU"
-        found.append((f"waited for: idle while {who} spins in a collective", "odd"))
+        reasons.append((f"waited for: idle while {who} spins in a collective", "odd"))
     if "foreign" in summary.findings:
-        found += [
-            (f"{_amount(one)} held by {holder_words(one)}", "warn") for one in in_the_way(gpu, summary.held)[:2]
+        reasons += [
+            (f"{_amount(holding)} held by {holder_words(holding)}", "warn")
+            for holding in in_the_way(gpu, summary.held)[:2]
         ]
     if "apart" in summary.findings and summary.usual_bytes is not None and gpu.used_bytes is not None:
         apart = gpu.used_bytes - summary.usual_bytes
         words = f"holds {size(abs(apart))} {'more' if apart > 0 else 'less'} than the GPUs of the other ranks"
-        found.append((words, "odd"))
+        reasons.append((words, "odd"))
     if gpu.throttle:
-        found.append((f"throttled: {clean(', '.join(gpu.throttle), 80)}", "warn"))
+        reasons.append((f"throttled: {clean(', '.join(gpu.throttle), 80)}", "warn"))
     if gpu.ecc_errors:
-        found.append((f"{plural(gpu.ecc_errors, 'uncorrected ECC error')} since the driver was loaded", "warn"))
-    return tuple(found)
+        reasons.append((f"{plural(gpu.ecc_errors, 'uncorrected ECC error')} since the driver was loaded", "warn"))
+    return tuple(reasons)
 
 
 def holder_words(held: Holding) -> str:
@@ -63,10 +64,10 @@ def held_line(gpu: Gpu, summary: GpuSummary) -> Line:
         words = "holders not readable" if any(item.signal == "processes" for item in gpu.missing) else words
         return ((words, "dim"),)
     spans: list[tuple[str, str]] = [("held: ", "dim")]
-    for index, one in enumerate(summary.held[:4]):
-        who = "unaccounted" if one.kind == "unaccounted" else holder_words(one)
-        spans.append((f"{', ' if index else ''}{who} ", "warn" if one.foreign else ""))
-        spans.append((gib(one.used_bytes), "strong"))
+    for index, holding in enumerate(summary.held[:4]):
+        who = "unaccounted" if holding.kind == "unaccounted" else holder_words(holding)
+        spans.append((f"{', ' if index else ''}{who} ", "warn" if holding.foreign else ""))
+        spans.append((gib(holding.used_bytes), "strong"))
     spans.append((" GiB", "dim"))
     if len(summary.held) > 4:
         spans.append((f" +{len(summary.held) - 4} more", "dim"))

@@ -16,7 +16,7 @@ A server logs through Python's logging, which writes to stderr and is flushed at
 file. When its log is silent, it has logged nothing: no buffer holds the lines back.
 
 What can be held back is stdout: print() of Python code without -u or PYTHONUNBUFFERED (up to 8 KiB), and printf in
-C code, such as NCCL_DEBUG output on stdout (up to one libc buffer). Such text blocked in the memory of the process.
+C code, such as NCCL_DEBUG output on stdout (up to one libc buffer). Such text stays in the memory of the process.
 
 Opening /proc/PID/fd/1 does not show it: that opens the file again, from its first byte, and the buffer is not in the
 file yet. On a pipe it would even take bytes away from the reader, on a terminal it would read the keyboard.

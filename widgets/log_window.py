@@ -80,27 +80,27 @@ class Window:
 
     def after(self, key: Key, count: int) -> list[Placed]:
         """Up to ``count`` rows from ``key`` on (itself included, if it is there)."""
-        found: list[Placed] = []
+        placed: list[Placed] = []
         for block in self._walk(max(0, key[0]) // self.text.block_bytes, 1):
             rows = self.rows(block)
-            found += rows if found else [p for p in rows if p.key >= key]
-            if len(found) >= count:
+            placed += rows if placed else [p for p in rows if p.key >= key]
+            if len(placed) >= count:
                 break
-        return found[:count]
+        return placed[:count]
 
     def before(self, key: Key | None, count: int) -> list[Placed]:
         """Up to ``count`` rows before ``key`` (None: the end), in their order."""
-        found: list[Placed] = []
+        placed: list[Placed] = []
         last = self.text.blocks - 1
         first = last if key is None else min(last, key[0] // self.text.block_bytes)
         for block in self._walk(first, -1):
             rows = self.rows(block)
-            if key is not None and not found:
+            if key is not None and not placed:
                 rows = [p for p in rows if p.key < key]
-            found = rows + found
-            if len(found) >= count:
+            placed = rows + placed
+            if len(placed) >= count:
                 break
-        return found[-count:] if count else []
+        return placed[-count:] if count else []
 
     def _walk(self, block: int, step: int) -> _Walk:
         return _Walk(self, block, step)

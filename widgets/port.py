@@ -81,12 +81,12 @@ def files(snapshot: Snapshot) -> tuple[str, ...]:
     if snapshot.watch_dirs is None:
         return ()
     epoch = snapshot.epoch + snapshot.t
-    found = []
+    lines = []
     for folder in snapshot.watch_dirs.dirs:
         newest = folder.newest_epoch
         now = epoch if newest is None else newest + rough(epoch - newest)
-        found.append(f"{clean(folder.path, 40)}: {watched_dir.words(folder, now)}")
-    return tuple(found)
+        lines.append(f"{clean(folder.path, 40)}: {watched_dir.words(folder, now)}")
+    return tuple(lines)
 
 
 def paint(view: PortView) -> list[Line]:
