@@ -55,7 +55,7 @@ PROCESS_WORDS: dict[str, tuple[str, str]] = {
     "X": ("dead", "bad"),
 }
 
-_HALTED_WORDS = {"stopped": "STOPPED", "frozen": "FROZEN", "traced": "TRACED"}
+_HALTED_WORDS = {"stopped": "PAUSED", "frozen": "FROZEN", "traced": "TRACED"}
 
 
 def process_word(process: Process) -> tuple[str, str]:

@@ -104,7 +104,8 @@ def _row(
         state = "importing" if state in ("run", "sleep", "disk") else state
     rss_parts = (process.rss_anon_bytes, process.rss_file_bytes, process.rss_shmem_bytes)
     known = [part for part in rss_parts if part is not None]
-    fresh = not process.gone and activity_s is not None and activity_s <= _FRESH_S and activity not in ("", "cpu")
+    moves = not process.gone and not process.halted
+    fresh = moves and activity_s is not None and activity_s <= _FRESH_S and activity not in ("", "cpu")
     return WorkerRow(
         pids=(process.pid,),
         label=clean(label, 24),
