@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from sgmon.model import Event, StacksReading
+from sgmon.model import Event, Snapshot, StacksReading
 from sgmon.recording.codec import read
 from sgmon.watch.engine import Engine
 from tests.diagnosis.replay import RECORDINGS
@@ -61,3 +61,15 @@ def test_not_when_switched_off() -> None:
     source = Live("demo-stuck-rank")
     Engine(source, auto_evidence=False).run_here()
     assert source.asked == []
+
+
+def test_the_first_ranks_are_published_at_once() -> None:
+    source = Live("cpu-tp2-tiny")
+    engine = Engine(source, publish_s=1e9)  # otherwise never
+    published: list[Snapshot] = []
+    engine.subscribe(published.append)
+    for event in source:
+        engine._take(event)
+        if engine.snapshot.ranks:
+            break
+    assert published[-1].ranks == engine.snapshot.ranks != ()
