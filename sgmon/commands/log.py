@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import dataclasses
 import gzip
 import io
 import json
@@ -13,10 +14,12 @@ import sys
 import zlib
 from collections.abc import Iterator
 
-from sgmon.analyse.log.compare import compare
 from sgmon.analyse.log.fold import LogFold
-from sgmon.analyse.log.summary import as_json, comparison_json, comparison_text, exit_code, text
+from sgmon.analyse.log.summary import as_json, exit_code, headline, text
 from sgmon.commands import USAGE
+from sgmon.history.compare import StartDiff, as_lines, compare
+from sgmon.history.finished_start import FinishedStart
+from sgmon.history.from_snapshot import start_of_log
 from sgmon.model.log import LogReading, LogState
 
 HELP = "read a log after the fact"
@@ -47,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print(json.dumps(_object(state, args.file, known, args.against), ensure_ascii=False))
         elif known is not None:
-            print(comparison_text(state, known, args.file, args.against))
+            print(headline(state))
+            print("\n".join(as_lines(*_diff(state, known, args.file, args.against), args.file, args.against)))
         else:
             print(text(state, args.file))
         sys.stdout.flush()
@@ -67,8 +71,16 @@ def read(path: str) -> LogState:
 def _object(state: LogState, path: str, known: LogState | None, against: str) -> dict[str, object]:
     found = as_json(state, path)
     if known is not None:
-        found["against"] = comparison_json(compare(state, known), against)
+        diff, here, there = _diff(state, known, path, against)
+        found["against"] = {"file": against, "lines": [here.lines, there.lines], **dataclasses.asdict(diff)}
     return found
+
+
+def _diff(
+    state: LogState, known: LogState, path: str, against: str
+) -> tuple[StartDiff, FinishedStart, FinishedStart]:
+    here, there = start_of_log(state, path), start_of_log(known, against)
+    return compare(here, there), here, there
 
 
 def _chunks(path: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,18 @@ from sgmon.history.finished_start import FinishedStart, PassedMilestone
 _IGNORED = frozenset({"random_seed", "nccl_port", "port", "grpc_port", "log_file"})
 #: a smaller difference between two phases is not worth a sentence
 _SLOWER_S = 0.5
+#: phases whose lines are a rank's own
+_OF_RANKS = frozenset({"dist_init", "weights", "kv_cache", "graphs", "scheduler_ready"})
+_FIRST = re.compile(r"[A-Z_]+0")
+#: milestones that are printed or not, whatever the start does: by caches, settings of NCCL, or races
+_CHATTER = frozenset(
+    {
+        *("launch", "tokenizer_init", "gloo_connected", "nccl_comm", "nccl_init_complete", "first_collective"),
+        *("mq_connect", "custom_ar", "jit_flashinfer", "jit_deepgemm", "jit_aiter", "jit_inductor"),
+        *("jit_inductor_autotune", "kv_profile", "weights_format", "weights_progress", "graph_progress"),
+        *("draft_weights_progress", "draft_graph_progress", "weights_quant", "warmup_request"),
+    }
+)
 _KEY = ("model", "version", "parallel", "gpu", "host", "mount", "caches")
 
 
@@ -42,14 +55,18 @@ class StartDiff:
 
 
 def compare(a: FinishedStart, b: FinishedStart) -> StartDiff:
-    """Pairs in the order of the start that went further; what only the other has comes last."""
-    in_a, in_b = _by_key(a), _by_key(b)
+    """Pairs in the order of the start that went further; what only the other has comes last.
+
+    Ranks are paired by what they are: the only rank of one start is rank 0 of the other. No divergence is: what lies
+    before the beginning of an excerpt, a rank that the other start does not have, a line that is not always printed.
+    """
+    in_a, in_b = _by_key(a, b), _by_key(b, a)
     longer, shorter = (in_a, in_b) if len(in_a) >= len(in_b) else (in_b, in_a)
     keys = [*longer, *(key for key in shorter if key not in longer)]
     pairs = tuple(MilestonePair(name, rank, in_a.get((name, rank)), in_b.get((name, rank))) for name, rank in keys)
     return StartDiff(
         pairs=pairs,
-        first_divergence=next((pair for pair in pairs if pair.a is None or pair.b is None), None),
+        first_divergence=_divergence(pairs),
         key=tuple(
             (name, getattr(a.key, name), getattr(b.key, name))
             for name in _KEY
@@ -83,8 +100,36 @@ def as_lines(diff: StartDiff, a: FinishedStart, b: FinishedStart, name_a: str, n
     yield from (f"{pair.name:<26}{pair.rank:<12}{_place(pair.a):>20}{_place(pair.b):>20}" for pair in diff.pairs)
 
 
-def _by_key(start: FinishedStart) -> dict[tuple[str, str], PassedMilestone]:
-    return {(passed.name, passed.rank): passed for passed in start.milestones}
+def _by_key(start: FinishedStart, other: FinishedStart) -> dict[tuple[str, str], PassedMilestone]:
+    known = {rank_of(passed.rank) for passed in other.milestones}
+    own = {rank_of(passed.rank) for passed in start.milestones}
+    found: dict[tuple[str, str], PassedMilestone] = {}
+    for passed in start.milestones:
+        rank = rank_of(passed.rank)
+        if rank == "TP0" and own <= {"", "TP0"} and "TP0" not in known:
+            rank = ""
+        elif rank == "" and own == {""} and "TP0" in known and passed.phase in _OF_RANKS:
+            rank = "TP0"
+        found.setdefault((passed.name, rank), passed)
+    return found
+
+
+def rank_of(name: str) -> str:
+    """A rank without the dimensions in which it is the first: "DP0 TP3" -> "TP3", "DP0 PP0 TP0" -> "TP0"."""
+    tokens = name.split()
+    return " ".join(token for token in tokens if token.startswith("TP") or not _FIRST.fullmatch(token)) or name
+
+
+def _divergence(pairs: tuple[MilestonePair, ...]) -> MilestonePair | None:
+    both = [index for index, pair in enumerate(pairs) if pair.a is not None and pair.b is not None]
+    if not both:
+        return next(iter(pairs), None)
+    ranks = ({pair.rank for pair in pairs if pair.a}, {pair.rank for pair in pairs if pair.b})
+    for pair in pairs[both[0] :]:
+        missing = pair.a is None or pair.b is None
+        if missing and pair.name not in _CHATTER and all(pair.rank in known for known in ranks):
+            return pair
+    return None
 
 
 def _slower(a: FinishedStart, b: FinishedStart) -> tuple[str, float] | None:

@@ -155,6 +155,8 @@ class LogState:
     fatal_line: int | None = None  # after it this start cannot succeed
     failed_ranks: tuple[str, ...] = ()  # ranks that raised
     gate_open: bool | None = None  # a launch that waits for activation: True once it was given; None: no such launch
+    what: str = ""  # where it is no server's log: what it is, in words
+    doing: str = ""  # and what its last lines say
     engines: tuple[LogPart, ...] = ()  # several servers in one text; everything else is of the worst
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins

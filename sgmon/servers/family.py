@@ -58,13 +58,23 @@ class Discovery:
     gpu_of: Callable[[ServerArgs, str], int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class OtherText:
+    """A program beside the servers whose log is no server's. label: what it is called; stages: what it does, the last
+    that is in the text counts."""
+
+    label: str
+    pattern: re.Pattern[str]
+    stages: tuple[tuple[re.Pattern[str], str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRules:
     """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
 
-    errors: the folder of ``errors.toml`` where it is another's. inner_hints: one of them is in a text with ``inner``.
-    dated: how a record with a time begins.
-    family: its name. record: the prefix of the server's own lines, matched at their beginning; groups ``time``, and
+    family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is another's.
+    dated: how a record with a time begins. inner_hints: one of them is in every text with ``inner``.
+    record: the prefix of the server's own lines, matched at their beginning; groups ``time``, and
     where the family has them ``ranks`` and ``level``. inner: such a prefix inside a line (glued, torn, or behind
     another program's prefix). rank: group ``ranks`` -> rank. bare_rank: older prefixes without a time, group ``rank``
     or ``gpu``. speaks: found in lines that only this family writes. args: the line with the server's arguments ->
@@ -91,6 +101,7 @@ class LogRules:
     died: re.Pattern[str]
     bare_rank: re.Pattern[str] | None = None
     errors: str = ""
+    others: tuple[OtherText, ...] = ()
     inner_hints: tuple[str, ...] = ("][", "[20", "[rank")
     dated: str = "[20"
     more: tuple[str, ...] = ()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from sgmon.model.roles import Role
-from sgmon.servers import sglang
-from sgmon.servers.diffusion.log import RULES as DIFFUSION
+from sgmon.servers import diffusion, sglang
 from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
 from sgmon.text import is_secret_name
 
 _FAMILIES: dict[str, ServerFamily] = {family.name: family for family in (sglang.FAMILY,)}
+#: families that are read from a log alone
+_READ = {diffusion.FAMILY.name: diffusion.FAMILY}
 
 
 def families() -> tuple[ServerFamily, ...]:
@@ -18,7 +19,7 @@ def families() -> tuple[ServerFamily, ...]:
 
 def get(name: str) -> ServerFamily:
     """The family of that name (``Server.family``); an unknown one where a newer sgmon has recorded it."""
-    return _FAMILIES.get(name) or unknown_family(name)
+    return _FAMILIES.get(name) or _READ.get(name) or unknown_family(name)
 
 
 def recognise(argv: tuple[str, ...]) -> tuple[ServerFamily, Launch] | None:
@@ -40,7 +41,7 @@ def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
 
 def log_rules() -> tuple[LogRules, ...]:
     """How each family writes its log, the most common first."""
-    return (*(family.log for family in _FAMILIES.values() if family.log is not None), DIFFUSION)
+    return (*(family.log for family in _FAMILIES.values() if family.log is not None), diffusion.RULES)
 
 
 def is_secret_flag(flag: str) -> bool:

@@ -49,6 +49,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     post_capture: bool = False
     grade: str = "root"
     words: str = ""
+    step: str = ""
     fatal: bool = False
     in_block: bool = False
     shell: bool = False
@@ -125,6 +126,10 @@ class Catalogue:
     def error_words(self, kind: str) -> str:
         """Words for the name of an error; one that the catalogue does not know shows its own name."""
         return self._words.get(kind, kind.replace("_", " "))
+
+    def step(self, kind: str) -> str:
+        """What helps against an error, as an instruction; "": nothing is known."""
+        return next((rule.step for rule in self.rules if rule.name == kind and rule.step), "")
 
     def silent_by_design(self, version: str, milestone: str, rank: str) -> bool:
         """Whether ``rank`` need not print this milestone in this version, so that its absence says nothing about it.

@@ -19,6 +19,7 @@ from sgmon.analyse.log.envelope import BARE_COLOUR, Envelope, Opened, uncoloured
 from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import LOOK, describe
+from sgmon.analyse.log.other_texts import named
 from sgmon.analyse.log.prefix import epoch
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.shapes import hot_lines
@@ -166,7 +167,11 @@ class LogFold:
             longest_gap=gaps.gap,
             note=log.note,
         )
-        return told_apart(run.state(base), {name: part.state(base) for name, part in parts.items()}, log.counts)
+        state = told_apart(run.state(base), {name: part.state(base) for name, part in parts.items()}, log.counts)
+        if state.milestones or self._early is None:
+            return state
+        beginning = "".join(reading.text[:CHOICE] for reading, _ in self._early)[:CHOICE]
+        return named(state, uncoloured(beginning), self._rules)
 
     def _with_tail(self, run: Run, tail: Opened) -> Run:
         """``run`` as it would be with the unfinished line."""

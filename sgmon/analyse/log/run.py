@@ -73,6 +73,7 @@ class Run:
     pseudo: list[Milestone] = field(default_factory=list)
     when: float | None = None
     eager: int = BEGINNING  # so many of the next lines are looked at in any case
+    cut_args: str = ""  # the arguments' line as far as it goes, where another program has wrapped it
     own: bool = False  # a record of the server's own was there
     remedies: list[tuple[int, str]] = field(default_factory=list)
     clues: list[tuple[int, str]] = field(default_factory=list)
@@ -85,7 +86,7 @@ class Run:
     @property
     def wants_every_line(self) -> bool:
         """Whether lines without any literal count too: in a traceback, after an error, at the beginning."""
-        return self.errors.open is not None or self.eager > 0
+        return self.errors.open is not None or self.eager > 0 or bool(self.cut_args)
 
     @property
     def serving(self) -> bool:
@@ -132,6 +133,8 @@ class Run:
 
         when: seconds since the epoch, for records without a time.
         """
+        if self.cut_args and self._more_arguments(text):
+            return
         rules = tuple(rules)
         self.when = when
         self.eager -= self.eager > 0
@@ -316,9 +319,18 @@ class Run:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
             self._begin_again(number)
-        parsed = self.log.args(text)
-        if parsed is not None:
-            self.args = parsed
+        self.args = self.log.args(text) or self.args
+        self.cut_args = "" if text.rstrip().endswith((")", "}")) else text
+
+    def _more_arguments(self, text: str) -> bool:
+        """Whether this line goes on with the arguments of the one before."""
+        if self.log.record.match(text) or len(self.cut_args) > LOOK:
+            self.cut_args = ""
+            return False
+        whole = self.cut_args + text
+        self.args = self.log.args(whole) or self.args
+        self.cut_args = "" if text.rstrip().endswith((")", "}")) else whole
+        return True
 
     def _begin_again(self, number: int) -> None:
         fresh = Run.begin(self.log, self.runs + 1, number)

@@ -1,8 +1,8 @@
-"""What ``sgmon log`` says: the JSON object (schema 1), the readable summary, the comparison."""
+"""What ``sgmon log`` says: the JSON object (schema 1) and the readable summary."""
 
 from __future__ import annotations
 
-from sgmon.analyse.log.compare import Comparison, compare, since_start
+from sgmon.analyse.log import catalogue
 from sgmon.model.log import LogState, Milestone
 from sgmon.servers import registry
 from sgmon.units import duration, plural, rank_list
@@ -20,8 +20,6 @@ def exit_code(state: LogState) -> int:
 
 def as_json(state: LogState, file: str) -> dict[str, object]:
     """The object of ``sgmon log --json``. Times ``t`` are seconds since the epoch, from the log's local time."""
-    args = state.args
-    topology = {name: getattr(args, name) if args else None for name in ("tp", "dp", "pp", "ep", "nnodes")}
     last, error, gap = state.last_milestone, state.error, state.longest_gap
     newest = max(state.bars, key=lambda bar: (bar.line, bar.seen_t or 0.0), default=None)
     return {
@@ -30,9 +28,11 @@ def as_json(state: LogState, file: str) -> dict[str, object]:
         "lines": state.lines,
         "family": state.family or None,
         "version": state.version or None,
-        "topology": topology,
+        "topology": _topology(state),
+        "what": state.what or None,
         "state": state.outcome,
         "phase": state.phase or None,
+        "behind": list(state.behind),
         "last_milestone": None
         if last is None
         else {"name": last.name, "line": last.line, "rank": last.rank, "t": last.t},
@@ -43,18 +43,29 @@ def as_json(state: LogState, file: str) -> dict[str, object]:
         "progress": None if newest is None else {"name": newest.name, "done": newest.done, "total": newest.total},
         "error": None
         if error is None
-        else {"kind": error.kind, "line": error.line, "rank": error.rank, "text": error.text},
+        else {
+            "kind": error.kind,
+            "line": error.line,
+            "rank": error.rank,
+            "text": error.text,
+            "advice": error.advice or None,
+        },
+        "next": next_step(state, file),
+        "engines": [{"name": engine.name, **_engine(engine.state)} for engine in state.engines],
         "duration_s": _length(state),
         "longest_gap": None if gap is None else {"s": gap.s, "after_line": gap.after_line},
     }
 
 
 def text(state: LogState, file: str) -> str:
-    """The summary for people: the verdict first, then what carries it."""
-    rows = [_headline(state), ""]
+    """The summary for people: the verdict first, then what it rests on, last what to do next."""
+    rows = [headline(state), ""]
+    rows += [f"  {engine.name}: {headline(engine.state)}" for engine in state.engines]
+    rows += [""] * bool(state.engines)
     rows += _facts(state, file)
-    rows += ["", "Milestones (line, seconds since the first dated line):"]
-    rows += _milestones(state)
+    if not state.what or state.milestones:
+        rows += ["", "Milestones (line, seconds since the first dated line):"]
+        rows += _milestones(state)
     if len(state.ranks) > 1:
         rows += ["", "Last milestone of each rank:"]
         rows += [f"  {names}: {what}" for what, names in _by_place(state)]
@@ -64,77 +75,89 @@ def text(state: LogState, file: str) -> str:
         rows.append(f"  {bar.name}: {bar.done}/{bar.total}{' (finished)' if bar.finished else ''}, line {bar.line}")
     if state.error is not None:
         who = f" on {state.error.rank}" if state.error.rank else ""
-        rows += ["", f"First cause{who}, line {state.error.line}: {state.error.kind}", f"  {state.error.text[:300]}"]
-    return "\n".join(rows)
+        words = catalogue.of_family(state.family).error_words(state.error.kind)
+        rows += ["", f"First cause{who}, line {state.error.line}: {words} ({state.error.kind})"]
+        rows.append(f"  {state.error.text[:300]}")
+    if state.survived is not None:
+        rows += ["", f"Survived, line {state.survived.line}: {state.survived.text[:200]}"]
+    return "\n".join([*rows, "", f"Next: {next_step(state, file)}"])
 
 
-def comparison_text(here: LogState, there: LogState, file: str, against: str) -> str:
-    """This log beside a known good one."""
-    made = compare(here, there)
-    rows = [_headline(here), "", f"{file}: {here.lines} of the {there.lines} lines of {against}"]
-    rows.append(f"{_label(here)} {made.versions[0] or '?'} against {made.versions[1] or '?'}")
-    first = made.first_divergence
-    if first is None:
-        rows.append("Both logs have the same milestones.")
-    elif first.here is None:
-        rank = f" {first.rank}" if first.rank else ""
-        rows.append(
-            f"First divergence:{rank} {first.name} is not in this log"
-            f" (line {_line(first.there)} there, {_after(there, first.there)})."
-        )
-    else:
-        rows.append(
-            f"First divergence: {first.rank} {first.name} (line {_line(first.here)}) is not in the known log."
-        )
-    rows += ["", f"{'milestone':<28}{'rank':<12}{'here':>18}{'there':>18}"]
-    for pair in made.pairs:
-        mine = f"{_line(pair.here)} {_after(here, pair.here)}" if pair.here else "-"
-        known = f"{_line(pair.there)} {_after(there, pair.there)}" if pair.there else "-"
-        rows.append(f"{pair.name:<28}{pair.rank:<12}{mine:>18}{known:>18}")
-    if made.args:
-        rows += ["", "Arguments that differ (here, there):"]
-        rows += [f"  {name}: {mine}  |  {known}" for name, mine, known in made.args]
-    return "\n".join(rows)
+def next_step(state: LogState, file: str) -> str:
+    """What to do now: what the log itself advises, else what is known to help, else where to look."""
+    error = state.error
+    if error is not None and state.outcome != "ready":
+        if error.advice:
+            return f"the log says: {error.advice}"
+        known = catalogue.of_family(state.family).step(error.kind)
+        around = f"sed -n '{max(1, error.line - 5)},{error.line + 25}p' {file}"
+        return f"{known}; around the cause: {around}" if known else f"read the log around the cause: {around}"
+    if state.what:
+        return "give sgmon log the output of the server itself, or run sgmon on the server's host"
+    if state.outcome == "ready":
+        return "nothing: the server is ready"
+    if not state.lines:
+        return "check that the server writes to this file"
+    if state.behind:
+        return f"on the server's host: sgmon stacks (why {rank_list(list(state.behind))} is not as far as the others)"
+    return "on the server's host: sgmon (it sees whether anything still moves)"
 
 
-def comparison_json(made: Comparison, against: str) -> dict[str, object]:
-    """The comparison inside of ``sgmon log --json --against``."""
-    first = made.first_divergence
+def headline(state: LogState) -> str:
+    """One line: the state, the phase, and who is where."""
+    last = state.last_milestone
+    where = f"last milestone {last.name} (line {last.line})" if last else "no milestone in the text"
+    phases = registry.get(state.family).phases
+    during = phases.during(state.phase) if state.phase else "in an unknown phase"
+    place = f"{during}: {_behind(state)}" if state.behind else during
+    several = f" ({len(state.engines)} servers are in this text, this is the worst)" if state.engines else ""
+    if state.what:
+        doing = f": {state.doing}" if state.doing else ""
+        proven = f" ({phases.words(state.phase)})" if state.phase else ""
+        return f"NO SERVER'S LOG: this is {state.what}{doing}{proven}"
+    if state.outcome == "crashed" and state.error is not None:
+        rank = f" on {state.error.rank}" if state.error.rank else ""
+        return f"CRASHED {during}{several}: {state.error.kind}{rank}, line {state.error.line}; {where}"
+    if state.outcome == "ready":
+        stopped = f"; stopped by SIGTERM, line {state.sigterm_line}" if state.sigterm_line else ""
+        return f"READY{several}: line {state.ready_line or state.dummy_health_line}{stopped}"
+    if state.outcome == "unhealthy":
+        return f"UNHEALTHY{several}: ready in line {state.ready_line}, then a failed health check"
+    if not state.lines:
+        return "UNFINISHED: the log is empty"
+    if not state.family:
+        return "UNFINISHED in an unknown phase: no line says which server wrote this, and none is of a start"
+    return f"UNFINISHED {place}{several}; {where}. Text alone cannot tell slow from hung."
+
+
+def _behind(state: LogState) -> str:
+    """ "TP0 and TP7 are still in the weight load, 6 ranks are past it"."""
+    names = list(state.behind)
+    words = registry.get(state.family).phases.words(state.phase)
+    past = len({m.rank for m in state.milestones if m.rank and m.event in ("begin", "end")} - set(names))
+    listed = " and ".join(names) if len(names) < 3 else rank_list(names)
+    verb = "is" if len(names) == 1 else "are"
+    return f"{listed} {verb} still in the {words}, {plural(past, 'rank')} {'is' if past == 1 else 'are'} past it"
+
+
+def _topology(state: LogState) -> dict[str, int | None]:
+    """Degrees of parallelism; None where the arguments' line does not say it, or is cut before it."""
+    args = state.args
+    told = {name for name, _ in args.raw} if args is not None else set()
+    names = {"tp": "tp_size", "dp": "dp_size", "pp": "pp_size", "ep": "ep_size", "nnodes": "nnodes"}
     return {
-        "file": against,
-        "lines": [made.lines_here, made.lines_there],
-        "versions": [made.versions[0] or None, made.versions[1] or None],
-        "first_divergence": None
-        if first is None
-        else {"name": first.name, "rank": first.rank, "missing": "here" if first.here is None else "there"},
-        "milestones": [
-            {
-                "name": pair.name,
-                "rank": pair.rank,
-                "lines": [pair.here.line if pair.here else None, pair.there.line if pair.there else None],
-                "t": [pair.here.t if pair.here else None, pair.there.t if pair.there else None],
-            }
-            for pair in made.pairs
-        ],
-        "arguments": [{"name": name, "values": [mine, known]} for name, mine, known in made.args],
+        short: getattr(args, short) if args is not None and not told.isdisjoint((full, short)) else None
+        for short, full in names.items()
     }
 
 
-def _headline(state: LogState) -> str:
-    last = state.last_milestone
-    where = f"last milestone {last.name} (line {last.line})" if last else "no milestone in the text"
-    if state.outcome == "crashed" and state.error is not None:
-        rank = f" on {state.error.rank}" if state.error.rank else ""
-        phase = state.phase or "an unknown phase"
-        return f"CRASHED in {phase}: {state.error.kind}{rank}, line {state.error.line}; {where}"
-    if state.outcome == "ready":
-        stopped = f"; stopped by SIGTERM, line {state.sigterm_line}" if state.sigterm_line else ""
-        return f"READY: line {state.ready_line or state.dummy_health_line}{stopped}"
-    if state.outcome == "unhealthy":
-        return f"UNHEALTHY: ready in line {state.ready_line}, then a failed health check"
-    if not state.lines:
-        return "UNFINISHED: the log is empty"
-    return f"UNFINISHED in {state.phase or 'an unknown phase'}: {where}. Text alone cannot tell slow from hung."
+def _engine(state: LogState) -> dict[str, object]:
+    error = state.error
+    return {
+        "state": state.outcome,
+        "phase": state.phase or None,
+        "error": None if error is None else {"kind": error.kind, "line": error.line, "rank": error.rank},
+    }
 
 
 def _facts(state: LogState, file: str) -> list[str]:
@@ -145,7 +168,7 @@ def _facts(state: LogState, file: str) -> list[str]:
     if state.runs > 1:
         rows.append(f"{state.runs} starts are in this file; this is the last one, from line {state.run_line}")
     if args is not None:
-        shape = f"tp={args.tp} dp={args.dp} pp={args.pp} ep={args.ep} nnodes={args.nnodes}"
+        shape = " ".join(f"{name}={'?' if value is None else value}" for name, value in _topology(state).items())
         version = state.version or "(version not in the log)"
         rows.append(f"{_label(state)} {version}, {args.model_path}, {shape}, port {args.port}")
     elif state.version:
@@ -183,12 +206,9 @@ def _by_place(state: LogState) -> list[tuple[str, str]]:
 
 
 def _after(state: LogState, milestone: Milestone | None) -> str:
-    seconds = since_start(state, milestone)
-    return "" if seconds is None else f"+{duration(seconds)}"
-
-
-def _line(milestone: Milestone | None) -> str:
-    return "-" if milestone is None else str(milestone.line)
+    if milestone is None or milestone.t is None or state.first_t is None:
+        return ""
+    return f"+{duration(milestone.t - state.first_t)}"
 
 
 def _length(state: LogState) -> float | None:

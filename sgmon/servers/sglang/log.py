@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from sgmon.servers.family import LogRules
+from sgmon.servers.family import LogRules, OtherText
 from sgmon.servers.sglang.args_line import parse_server_args
 
 _TOKEN = r"(?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+"
@@ -109,6 +109,50 @@ RULES = LogRules(
     died=re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess scheduler_(?P<m>\d+) "),
     # logged when set_device fails (sglang 0.4.6 init_torch_distributed)
     hints=((re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES"), "invalid_device"),),
+    others=(
+        OtherText(
+            "a router's log",
+            re.compile(
+                r"sglang_router(?:_rs)?\b|\[Router \(Rust\)\]|\bsgl_model_gateway\b|\bsmg(?:::|_)|Starting router on"
+            ),
+            (
+                (
+                    re.compile(r"[Ww]aiting for (?:workers?|worker registration)"),
+                    "it waits for workers to become healthy",
+                ),
+                (
+                    re.compile(r"(?i)all workers (?:are )?healthy|workers? (?:is|are|became|become) healthy now"),
+                    "its workers are healthy",
+                ),
+                (
+                    re.compile(r"(?i)worker\S* .*(?:unhealthy|health check failed|failed to become healthy)"),
+                    "a worker is not healthy",
+                ),
+                (
+                    re.compile(r"(?i)timeout \S+ waiting for workers|timed? ?out waiting for workers"),
+                    "it gave up waiting for workers",
+                ),
+            ),
+        ),
+        OtherText(
+            "the log of a program that starts a server",
+            re.compile(
+                r"\bolmocr\b|(?i:please wait for \S+ server to become ready|waiting for (?:the )?\S* ?server to "
+                r"(?:become ready|start|be ready)|server (?:process|task) (?:ended|exited|died))"
+            ),
+            (
+                (
+                    re.compile(r"(?i)please wait for|waiting for .*server"),
+                    "it waits for the server, whose own log is elsewhere",
+                ),
+                (
+                    re.compile(r"(?i)server (?:process|task) (?:ended|exited|died)"),
+                    "the server that it started has ended",
+                ),
+                (re.compile(r"(?i)server is (?:ready|up)"), "the server that it started is ready"),
+            ),
+        ),
+    ),
     # RankZeroFilter: installed in 0.4.6.post5 srt/model_executor/model_runner.py:158, last in 0.5.2 at :217
     filtered=((0, 4, 6, 5), (0, 5, 2, 9)),
 )

@@ -1,0 +1,53 @@
+"""What a text is when it is no server's log: a router's, a launcher's, stacks that py-spy printed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sgmon.analyse.stacks.phase import phase_of_frames
+from sgmon.model.log import LogState
+from sgmon.model.stacks import Frame
+from sgmon.servers import registry
+from sgmon.servers.family import LogRules
+
+_PROCESS = re.compile(r"^Process (\d+): (.*)$", re.M)
+_THREAD = re.compile(r"^Thread (?:0x)?[0-9A-Fa-f]+ \((?:idle|active|active\+gil)\)(?:: \"(?P<name>[^\"]*)\")?", re.M)
+_FRAME = re.compile(r"^\s+(?P<function>\S+) \((?P<file>[^():]+)(?::(?P<line>\d+))?\)$", re.M)
+
+
+def named(state: LogState, text: str, rules: LogRules) -> LogState:
+    """``state`` with what its text is, where no line of a start is in it. text: its beginning."""
+    if _THREAD.search(text) and _FRAME.search(text) and not state.args:
+        return _stacks(state, text, rules)
+    if state.milestones or state.args is not None:
+        return state
+    for other in rules.others:
+        if other.pattern.search(text):
+            said = [(match.start(), words) for pattern, words in other.stages for match in pattern.finditer(text)]
+            return replace(state, what=other.label, doing=max(said)[1] if said else "")
+    return state
+
+
+def _stacks(state: LogState, text: str, rules: LogRules) -> LogState:
+    """A py-spy dump: the phase that its main threads prove, the earliest of them."""
+    family = registry.get(rules.family)
+    phases: list[str] = []
+    inner: list[str] = []
+    for block in re.split(_PROCESS, text)[0::3]:
+        heads = list(_THREAD.finditer(block))
+        for head, following in zip(heads, [*heads[1:], None], strict=True):
+            if head["name"] not in ("MainThread", None):
+                continue
+            frames = [
+                Frame(match["function"], match["file"], int(match["line"] or 0))
+                for match in _FRAME.finditer(block, head.end(), following.start() if following else len(block))
+            ]
+            phase = phase_of_frames(frames, family.stacks)
+            if phase:
+                phases.append(phase)
+            if frames:
+                inner.append(frames[0].function)
+    phase = min(phases, key=family.phases.order, default="")
+    where = f"the main thread is in {inner[0]}" if inner else ""
+    return replace(state, what="stacks that py-spy printed", doing=where, phase=state.phase or phase)
