@@ -41,7 +41,8 @@ def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
 
 def log_rules() -> tuple[LogRules, ...]:
     """How each family writes its log, the most common first."""
-    return (*(family.log for family in _FAMILIES.values() if family.log is not None), diffusion.RULES)
+    known = (*_FAMILIES.values(), *_READ.values())
+    return tuple(family.log for family in known if family.log is not None)
 
 
 def is_secret_flag(flag: str) -> bool:

@@ -16,8 +16,8 @@ from sgmon.commands import log
 from tests.log.loading import CASES, recording
 
 FIELDS = [
-    *("schema", "file", "lines", "family", "version", "topology", "state", "phase", "last_milestone", "ranks"),
-    *("milestones", "progress", "error", "duration_s", "longest_gap"),
+    *("schema", "file", "lines", "family", "version", "topology", "what", "state", "phase", "behind"),
+    *("last_milestone", "ranks", "milestones", "progress", "error", "next", "engines", "duration_s", "longest_gap"),
 ]
 
 
@@ -46,7 +46,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(found["ranks"]["TP1"]) == {"milestone", "line", "t"}
     assert set(found["milestones"][0]) == {"name", "event", "line", "rank", "t"}
     assert found["progress"] == {"name": "weights_progress", "done": 5, "total": 7}
-    assert set(found["error"]) == {"kind", "line", "rank", "text"}
+    assert set(found["error"]) == {"kind", "line", "rank", "text", "advice"}
     assert set(found["longest_gap"]) == {"s", "after_line"}
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sgmon.analyse.log.catalogue import version_key
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
 from sgmon.analyse.log.prefix import origin
 from sgmon.analyse.log.shapes import announced
@@ -32,6 +33,7 @@ _FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, 
 _PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
 _TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
 _LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
+_DECIMAL = re.compile(r"\d+\.\d{3,}")
 _NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
 _QUOTED = {
     '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
@@ -73,6 +75,7 @@ class Envelope:
     shapes: list[Shape] = field(default_factory=list)
     inner: list[Shape] = field(default_factory=list)  # around the text inside of a JSON value
     json: Path | None = None
+    one_writer: bool = False  # what differs from line to line names nobody
     numbers_name: bool = False  # a number before each line is a task's (srun -l), not the line's (grep -n)
     _seen: dict[str, int] = field(default_factory=dict)
     _last: int = -1
@@ -166,6 +169,7 @@ class Envelope:
             if self._seen[made.source] < 2:
                 return False
         known.append(made)
+        known.sort(key=lambda shape: -len(shape.source))  # of two that fit, the one that takes more
         return True
 
     def _record_at(self, line: str) -> int | None:
@@ -195,7 +199,9 @@ class Envelope:
         if origin(line, self.rules).source:
             return None
         for rule in announced(self.rules, line):
-            match = rule.search(line) if rule.group == "milestone" and not rule.weak else None
+            own = rule.group == "milestone" and not (rule.weak or rule.rank_only)
+            own = own and version_key(rule.first) is not None  # not a line of NCCL or torch
+            match = rule.search(line) if own else None
             if match and 0 < match.start() <= LONGEST and _has_time(line[: match.start()]):
                 return match.start()
         return None
@@ -245,7 +251,7 @@ class Envelope:
     def _read(self, prefix: str) -> tuple[str, float | None]:
         """Who wrote the line, and when."""
         times = re.findall(STAMP, prefix)
-        writer = _writer(_TAG.sub(" ", prefix))
+        writer = "" if self.one_writer else _writer(_TAG.sub(" ", prefix))
         if not self.numbers_name:
             writer = _NUMBERED.sub("", writer)
         return writer, stamp(times[-1]) if times else None
@@ -319,7 +325,7 @@ def _unquoted(text: str, shape: Shape) -> str:
 
 def _writer(prefix: str) -> str:
     """What remains of a prefix without times, levels and marks: a container, a pid, a host, a task."""
-    rest = _LEVEL.sub("", re.sub(STAMP, "", prefix))
+    rest = _LEVEL.sub("", _DECIMAL.sub("", re.sub(STAMP, "", prefix)))
     rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,-")
     return rest if any(c.isalnum() for c in rest) else ""
 

@@ -35,6 +35,8 @@ CHOICE = 65_536
 EARLY = 1 << 20
 #: Writers of one file that are told apart; more are rather numbers of lines.
 WRITERS = 32
+#: So many lines of as many writers have none: what differs is a number or an id of the line.
+DIFFERENT = 12
 
 
 class _LearnedError(Exception):
@@ -222,7 +224,8 @@ class LogFold:
             self._log.tail += rest[: TAIL - len(self._log.tail)]
         self._log.tail_t = t
         moved = self._log.run.moves(self._log.tail[:LOOK], self._log.lines + 1, t)
-        if moved or not self._log.tail.lstrip().startswith(self._rules.begins):
+        said = self._log.tail.lstrip()
+        if moved or (said and not said.startswith(self._rules.begins)):
             self._log.last_activity_t = t
 
     def _is_activity(self, text: str) -> bool:
@@ -333,6 +336,9 @@ class LogFold:
         if not writer or (writer not in log.parts and len(log.parts) >= WRITERS):
             return [log.run]
         log.counts[writer] = log.counts.get(writer, 0) + 1
+        if len(log.counts) == DIFFERENT and max(log.counts.values()) == 1 and self._early is not None:
+            self._envelope.one_writer = True
+            raise _LearnedError
         return [log.run, log.parts.setdefault(writer, Run.begin(self._rules))]
 
     def _own_time(self, entry: Opened) -> float | None:
