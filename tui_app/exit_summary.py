@@ -22,6 +22,8 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
         return [first, f"next: {clean(command.text, 200)}: {clean(command.command, 400)}"]
     if server is not None and server.log_path:
         return [first, f"log: {clean(server.log_path, 300)}"]
+    if snapshot.log_only:
+        return [first, f"log: {clean(snapshot.log.path, 300)}"]
     if server is None:
         return [first, f"next: sgmon demo, or sgmon run -- {registry.start_command()} ..."]
     return [first, "look again: sgmon status"]

@@ -190,13 +190,14 @@ def _own_id(inside: Inside) -> str:
 
 def _terminal(hop: _Hop) -> LogTarget:
     """``script`` and tmux pipe-pane keep what the terminal shows, a runtime what a container's terminal does."""
-    readers = [r for r in output_readers.of_terminal(hop.root, hop.pid, hop.target) if r.files]
+    found = output_readers.of_terminal(hop.root, hop.pid, hop.target)
+    readers = {reader.files[0]: reader for reader in found if reader.files}  # a shell and its cat write one file
     if len(readers) == 1:
-        (reader,) = readers
+        (reader,) = readers.values()
         source = f"{hop.source} -> terminal -> {reader.name} (pid {reader.pid})"
         return _file(inner.of(hop.root, reader.pid), reader.files[0], source)
     if readers:
-        paths = ", ".join(reader.files[0] for reader in readers[:4])
+        paths = ", ".join(list(readers)[:4])
         why = "the server writes to a terminal of tmux, where several panes are piped into files"
         return unread("pty", hop.source, why, f"give the right one with --log: {paths}")
     kept = _kept(hop)

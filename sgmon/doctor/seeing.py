@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import socket
 import subprocess
 
@@ -139,5 +140,10 @@ def _ras() -> Check:
 def _log(server: Server) -> Check:
     if server.log_kind == "file":
         return Check(GROUP, "log", "ok", f"{server.log_path} ({server.log_source})")
+    if server.log_command:
+        return Check(GROUP, "log", "ok", f"{shlex.join(server.log_command)} ({server.log_source})")
+    gap = next((gap for gap in server.missing if gap.signal == "log"), None)
+    if gap is not None:
+        return Check(GROUP, "log", "note", gap.why, gap.remedy)
     words = _LOG_KINDS.get(server.log_kind, "not found: pass --log FILE")
     return Check(GROUP, "log", "note", f"{server.log_path or server.log_kind or '?'}: {words}")

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sgmon import demo
+from sgmon.analyse.log.fold import LogFold
 from sgmon.collect.probes.base import Clock, Watched
+from sgmon.model import LogReading
 from sgmon.settings import Settings
+from tests.logs import starts
 
 
 class ShiftedClock(Clock):
@@ -38,3 +43,16 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     yield folder
+
+
+@pytest.fixture(scope="session")
+def bare() -> list[tuple[str, str]]:
+    """(milestone, rank) of the same start on the bare host, sorted: two ranks print in any order."""
+    with demo.start("healthy", tp=2, speed=starts.SPEED) as server:
+        end = time.monotonic() + 100
+        while "ready to roll" not in (text := Path(server.log).read_text()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    fold = LogFold()
+    fold.feed(LogReading(path="log", text=text), 0.0)
+    return starts.kinds(fold.state().milestones)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,15 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from sgmon import demo
-from sgmon.analyse.log.fold import LogFold
-from sgmon.model import LogReading
 from tests.logs import runtimes
 from tests.logs.runtimes import Container, Dockerd, Runtime
+from tests.logs.starts import SPEED, free_port, kinds, ready_as_on_the_host
 from tests.real.watching import ALARMS, Watcher
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-SPEED = 6.0
 
 
 @pytest.fixture(scope="session")
@@ -57,12 +53,6 @@ def podman(podman_storage) -> Iterator[Runtime]:
     podman_storage.clean_up()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def serve(runtime: Runtime, *options: str, scenario: str = "healthy", network: str = "host", speed: float = SPEED):
     command = ("-m", "tests.logs.in_container", scenario, "2", str(free_port()), str(speed))
     return runtime.start(*command, options=options, network=network)
@@ -79,31 +69,6 @@ def watch(tmp_path) -> Iterator[object]:
     yield start
     for watcher in watchers:
         watcher.stop()
-
-
-@pytest.fixture(scope="session")
-def bare() -> list[tuple[str, str]]:
-    """(milestone, rank) of the same start on the bare host, sorted: two ranks print in any order."""
-    with demo.start("healthy", tp=2, speed=SPEED) as server:
-        end = time.monotonic() + 100
-        while "ready to roll" not in (text := Path(server.log).read_text()):
-            assert time.monotonic() < end
-            time.sleep(0.1)
-    fold = LogFold()
-    fold.feed(LogReading(path="log", text=text), 0.0)
-    return kinds(fold.state().milestones)
-
-
-def kinds(milestones) -> list[tuple[str, str]]:
-    return sorted({(m.name, m.rank) for m in milestones})
-
-
-def ready_as_on_the_host(watcher: Watcher, bare) -> None:
-    """No alarm on the way, the ready line read, the port asked, and every milestone of a bare start."""
-    watcher.wait_for("ready", timeout_s=120)
-    assert not ALARMS & set(watcher.states()), watcher.history()
-    assert kinds(watcher.snapshot.log.milestones) == bare
-    assert watcher.snapshot.log.args.tp == 2 and watcher.snapshot.port.status == 200
 
 
 def test_docker(docker, watch, bare):

@@ -265,8 +265,8 @@ def _error_headline(context: Context, error: LogError, phase: str) -> str:
 
 def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:
     path = context.snapshot.log.path
-    if not path:
-        return ()
+    if not path or context.snapshot.log.kind not in ("file", "deleted", ""):
+        return ()  # a command or a pipe: the log panel has its text
     if error is not None:
         start = max(1, error.line - 5)
         return (NextStep("Read the log around the first cause", f"sed -n '{start},{error.line + 25}p' {path}"),)

@@ -108,9 +108,9 @@ def missing_signals(context: Context) -> tuple[Missing, ...]:
         found.setdefault("counters", Missing("counters", why, "run sgmon as the server's user, or as root"))
     server = snapshot.server
     if server is not None and not snapshot.log.lines and server.log_kind not in ("file", "deleted", ""):
-        found.setdefault(
-            "log", Missing("log", _OUTPUT.get(server.log_kind, "the server writes no file"), "give --log FILE")
-        )
+        known = next((gap for gap in server.missing if gap.signal == "log"), None)
+        words = _OUTPUT.get(server.log_kind, "the server writes no file")
+        found.setdefault("log", known or Missing("log", words, "give --log FILE"))
     for probe in snapshot.probes:
         if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 10:
             hung = duration(snapshot.t - probe.in_flight_since_t)
