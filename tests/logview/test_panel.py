@@ -280,8 +280,8 @@ async def test_silence_at_the_end_is_live(path: Path) -> None:
     app = Screenful(index_of(path))
     async with app.run_test(size=(80, 24)) as pilot:
         assert "silent for" not in await show(pilot, 10.0)
-        text = await show(pilot, 252.0)
-        assert "silent for 4m10s" in text and "last byte 4m10s ago" in text
+        text = await show(pilot, 272.0)
+        assert "silent for 4m30s" in text and "last byte 4m30s ago" in text
         assert "number 300" in text
 
 
