@@ -43,6 +43,10 @@ class ServerArgs:
     has_api_key: bool = False
     wait_weights: bool = False
     log_level: str = "info"
+    headless: bool = False  # this node has no API server, no port and no ready line
+    api_servers: int | None = None  # processes that share the port, each with a ready line of its own
+    uds: str = ""  # UNIX socket instead of a port
+    root_path: str = ""  # prefix that a proxy adds
     #: every argument as found, secrets masked: (name, value), for reports and diffs
     raw: tuple[tuple[str, str], ...] = ()
 

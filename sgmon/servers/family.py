@@ -45,6 +45,8 @@ class Discovery:
     the parent, args, version) -> what it spawns, in order. parse_args: a launch whose tail is known -> ServerArgs.
     args_from_log: text of the log -> ServerArgs, or None. full_flag: "--api-k" -> "api_key": aliases and
     abbreviations resolved. gpu_of: (args, rank) -> index among the visible GPUs, or None: not known.
+    rank_below: (rank of the parent, own rank) -> rank. titled: (version) -> whether its processes get titles; where
+    they do not, their place in birth order is all there is. forks: children may be forks that look like their parent.
     """
 
     recognise: Callable[[tuple[str, ...]], Launch | None]
@@ -56,6 +58,9 @@ class Discovery:
     args_from_log: Callable[[str], ServerArgs | None]
     full_flag: Callable[[str], str]
     gpu_of: Callable[[ServerArgs, str], int | None]
+    rank_below: Callable[[str, str], str] = field(default=lambda parent, own: own)
+    titled: Callable[[str], bool] = field(default=lambda version: True)
+    forks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

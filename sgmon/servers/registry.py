@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sgmon.model.roles import Role
-from sgmon.servers import diffusion, sglang
+from sgmon.servers import diffusion, sglang, vllm
 from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
 from sgmon.text import is_secret_name
 
-_FAMILIES: dict[str, ServerFamily] = {family.name: family for family in (sglang.FAMILY,)}
+_FAMILIES: dict[str, ServerFamily] = {family.name: family for family in (sglang.FAMILY, vllm.FAMILY)}
 #: families that are read from a log alone
 _READ = {diffusion.FAMILY.name: diffusion.FAMILY}
 

@@ -117,7 +117,7 @@ def test_wrong_pids(fake):
     with pytest.raises(TargetError, match="no process 7") as nobody:
         find(fake.root, Settings(pid=7))
     assert "waits" in nobody.value.remedy
-    with pytest.raises(TargetError, match=r"50 \(nginx\) is no SGLang server"):
+    with pytest.raises(TargetError, match=r"50 \(nginx\) is no SGLang or vLLM server"):
         find(fake.root, Settings(pid=50))
     with pytest.raises(TargetError, match="its launcher is gone"):
         find(fake.root, Settings(pid=60))

@@ -79,7 +79,7 @@ def test_ctrl_r_saves_the_flight_of_a_live_watch(elsewhere: Path) -> None:
 
 def test_quitting_a_run_leaves_the_server_and_says_so(elsewhere: Path) -> None:
     with Terminal("run", "--log", "a.log", "--", "sleep", "300") as terminal:
-        terminal.until(lambda s: "no SGLang server" in s or "WAITING" in s)
+        terminal.until(lambda s: "no SGLang or vLLM server" in s or "WAITING" in s)
         terminal.press("qq")
         terminal.wait()
         said = terminal.raw.decode(errors="replace")

@@ -37,7 +37,7 @@ def test_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "stat").write_text("1 (init) S 0 1 1 0 -1 4194560 0 0 0 0 1 1 0 0 20 0 1 0 1 0 0 0\n")
     assert stacks.run(arguments("--proc-root", str(tmp_path))) == NO_SERVER
-    assert "no SGLang server found" in capsys.readouterr().err
+    assert "no SGLang or vLLM server found" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def waiting(t: float = 12.0) -> Snapshot:
         t=t,
         epoch=EPOCH,
         looked_for="a process started as `python -m sglang.launch_server`, `sglang serve`, or titled sglang::*, in /proc of this machine",
-        verdict=Verdict("waiting", "no SGLang server on this machine yet", since_t=0.0),
+        verdict=Verdict("waiting", "no SGLang or vLLM server on this machine yet", since_t=0.0),
         probes=(ProbeStatus("server", last_ok_t=t - 0.5),),
         gpu=GpuReading(tuple(gpu(i, 0.6, 0, 71, ranks=(), processes=()) for i in range(8)), "550.90", "NVML"),
     )

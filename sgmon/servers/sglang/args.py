@@ -7,9 +7,9 @@ Spellings: sglang 0.4.1.post7 ... 0.5.23 (srt/server_args.py, srt/arg_groups/fie
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from sgmon.servers.family import ReadConfig
+from sgmon.servers.flags import Flags
 
 #: full name -> other spellings of the same argument
 _ALIASES: dict[str, tuple[str, ...]] = {
@@ -60,69 +60,16 @@ _SWITCHES: tuple[str, ...] = (
     "use_ray",
     "encoder_only",
 )
-_NAMES: dict[str, str] = {
-    **{alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)},
-    **{name: name for name in _SWITCHES},
-}
-#: flags without a value, by SGLang's habit of naming them
+#: further flags without a value, by SGLang's habit of naming them
 _SWITCH_SHAPE = re.compile(r"^(?:enable|disable|skip|trust|use|allow|show|sleep|encoder_only|stream)_")
-_NUMBER = re.compile(r"^-\d+(?:\.\d*)?$|^-\.\d+$")
+FLAGS = Flags(_ALIASES, _SWITCHES, _SWITCH_SHAPE, model="model_path")
 
 
 def parse(tail: tuple[str, ...], *, serve: bool = False, config: ReadConfig | None = None) -> dict[str, object]:
-    """Full argument name -> value (text, or True for a switch). ``config(path)`` reads a ``--config`` file, whose
-    values come before the command line's. ``serve``: the first bare word is the model."""
-    found: dict[str, object] = {}
-    bare: list[str] = []
-    at = 0
-    while at < len(tail):
-        word = tail[at]
-        at += 1
-        if not _is_flag(word):
-            bare.append(word)
-            continue
-        flag, equals, value = word.partition("=")
-        name = full_name(flag)
-        values: list[str] = [value] if equals else []
-        while not equals and at < len(tail) and not _is_flag(tail[at]):
-            values.append(tail[at])
-            at += 1
-        keep, extra = _take(name, values)
-        found.pop(name, None)  # the last one wins, and stands last
-        found[name] = keep
-        bare.extend(extra)
-    if serve and bare and "model_path" not in found:
-        found["model_path"] = bare[0]
-    path = found.get("config")
-    if config is not None and isinstance(path, str):
-        return {**_full_names(config(path)), **found}
-    return found
+    """Full argument name -> value (``Flags.parse``). ``serve``: the first bare word is the model."""
+    return FLAGS.parse(tail, bare_model=serve, config=config)
 
 
 def full_name(flag: str) -> str:
-    """SGLang's name for a flag: alias and abbreviation resolved. The server accepted it, so a prefix of one known
-    flag means that flag (anything ambiguous would have ended argparse); an unknown one keeps its own name."""
-    bare = flag.lstrip("-").replace("-", "_")
-    if bare in _NAMES:
-        return _NAMES[bare]
-    matches = {_NAMES[known] for known in _NAMES if known.startswith(bare)}
-    return matches.pop() if len(matches) == 1 else bare
-
-
-def _is_flag(word: str) -> bool:
-    return word.startswith("-") and len(word) > 1 and not _NUMBER.match(word)
-
-
-def _take(name: str, values: list[str]) -> tuple[object, list[str]]:
-    """The value that belongs to the flag, and the words after it that do not."""
-    if name in _SWITCHES:
-        return True, values
-    if name in _ALIASES:
-        return (values[0] if values else ""), values[1:]
-    if not values or _SWITCH_SHAPE.match(name):
-        return True, values
-    return " ".join(values), values[1:]  # unknown: it may take several, or the rest may be the model
-
-
-def _full_names(values: Mapping[str, object]) -> dict[str, object]:
-    return {full_name(str(name)): value for name, value in values.items()}
+    """SGLang's name for a flag."""
+    return FLAGS.full_name(flag)

