@@ -34,7 +34,7 @@ RULES = LogRules(
     rank=rank_of_name,
     # not its logger's form alone: SGLang imports vllm, which then logs in that form
     speaks=re.compile(
-        r"\((?:APIServer|EngineCore|VllmWorker|Worker|DPSupervisor|DPCoordinator)(?:[_-]\w+)?(?: rank=\d+)? pid=\d+\) "
+        r"\((?:APIServer|EngineCore|(?:Vllm)?Worker|DPSupervisor|DPCoordinator)(?:[_-]\w+)?(?: rank=\d+)? pid=\d+\) "
         r"|vLLM API server version|Initializing (?:a V[01]|an) LLM engine \(v"
     ),
     args=parse_args_line,

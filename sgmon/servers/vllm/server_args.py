@@ -9,7 +9,7 @@ from sgmon.servers.family import Launch, ReadConfig
 from sgmon.servers.values import Values
 from sgmon.servers.vllm.args import parse
 
-PORT = 8000
+DEFAULT_PORT = 8000
 
 
 def from_launch(launch: Launch, read_config: ReadConfig) -> ServerArgs:
@@ -20,10 +20,10 @@ def from_launch(launch: Launch, read_config: ReadConfig) -> ServerArgs:
 def from_mapping(values: Mapping[str, object]) -> ServerArgs:
     """``ServerArgs`` from vLLM's full names and values; values typed or text.
 
-    A single host name is 127.0.0.1 as seen from here: the default binds every address.
+    The host is that of the command line; without one every address is bound.
     """
     found = Values(values)
-    port = found.whole(PORT, "port")
+    port = found.whole(DEFAULT_PORT, "port")
     address, master_port = found.text("master_addr"), found.whole(29501, "master_port")
     dp, rank = found.whole(1, "data_parallel_size"), found.number("data_parallel_rank")
     api_servers = found.number("api_server_count")
@@ -31,7 +31,7 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         model_path=found.text("model", "model_tag"),
         served_name=found.text("served_model_name"),
         host=found.text("host") or "0.0.0.0",
-        port=port if 0 < port < 65536 else PORT,
+        port=port if 0 < port < 65536 else DEFAULT_PORT,
         tp=max(1, found.whole(1, "tensor_parallel_size")),
         dp=max(1, dp, int(rank or 0) + 1),
         pp=max(1, found.whole(1, "pipeline_parallel_size")),
