@@ -27,6 +27,7 @@ from sgmon.model.procs import (
     ProcsReading,
     Shards,
     TcpPeer,
+    ThreadWait,
 )
 from sgmon.model.rank import Rank, RankMilestone, RankStack, RankState, Wait, WaitKind
 from sgmon.model.ras import RasCommunicator, RasRank, RasReading
@@ -125,6 +126,7 @@ __all__ = [
     "StartReading",
     "TcpPeer",
     "Thread",
+    "ThreadWait",
     "Usual",
     "UsualPhase",
     "Verdict",

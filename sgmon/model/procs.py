@@ -19,7 +19,7 @@ class FdTarget:
 
 @dataclass(frozen=True, slots=True)
 class BlockedCall:
-    """The system call the main thread sits in, from /proc/PID/syscall.
+    """The system call a thread is blocked in, from /proc/PID/syscall.
 
     name "" with number -1: in the kernel without a call (a page fault).
     """
@@ -30,6 +30,59 @@ class BlockedCall:
     target: str = ""
     timeout_ms: int | None = None  # poll/epoll_wait; None: no time-out or not known
     note: str = ""  # "no time-out", "3 descriptors, no time-out", "F_SETLKW"
+
+
+#: kernel functions in which a thread waits for a file system's answer. FUSE's and 9p's waits can be interrupted: such
+#: a thread is in state S, not D (fs/fuse/dev.c request_wait_answer, measured on Linux 6.18)
+STORAGE_WCHANS = frozenset(
+    {
+        "folio_wait_bit_common",
+        "folio_wait_bit",
+        "folio_wait_bit_killable",
+        "__folio_lock_killable",
+        "wait_on_page_bit_common",
+        "wait_on_page_bit",
+        "__lock_page_killable",
+        "request_wait_answer",
+        "fuse_get_req",
+        "fuse_wait_on_page_writeback",
+        "nfs_wait_bit_killable",
+        "rpc_wait_bit_killable",
+        "nfs_wait_on_request",
+        "nfs4_delay",
+        "nfs_iocounter_wait",
+        "wait_for_response",
+        "p9_client_rpc",
+        "p9_virtio_request",
+        "netfs_wait_for_read",
+        "netfs_wait_for_request",
+        "cl_sync_io_wait",
+        "ptlrpc_set_wait",
+        "ceph_mdsc_wait_request",
+        "ceph_osdc_wait_request",
+        "io_schedule",
+        "blk_io_schedule",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadWait:
+    """A thread (the main one too) that waits for storage: in state D, or asleep in one of ``STORAGE_WCHANS``.
+
+    asleep_s: seconds in which it has not run at all, at least. target: the file that it waits for, "" where the
+    kernel does not tell. mount, fstype: where that file is.
+    """
+
+    tid: int
+    state: str
+    wchan: str = ""
+    asleep_s: float = 0.0
+    call: BlockedCall | None = None
+    kernel_stack: tuple[str, ...] = ()
+    target: str = ""
+    mount: str = ""
+    fstype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +138,7 @@ class Process:
     state: str = "?"
     threads: int | None = None
     thread_states: tuple[tuple[str, int], ...] = ()
+    thread_waits: tuple[ThreadWait, ...] = ()  # for storage, the longest first
     cpu_s: float | None = None
     wait_s: float | None = None
     tree_cpu_s: float | None = None  # live descendants only

@@ -75,7 +75,8 @@ def cpu_counts(wait: WaitKind, done: bool) -> bool:
 class Wait:
     """What a rank waits in. text: words that follow a name ("waits for ..."). signal: where it was read.
 
-    sure: 0..1, a judgement. target: the file, socket or lock. holder: the pid that holds a lock.
+    sure: 0..1, a judgement. target: the file, socket or lock. holder: the pid that holds a lock. asleep_s: seconds in
+    which the waiting thread has not run, at least, and tid that thread; None: not known.
     """
 
     kind: WaitKind = WaitKind.NONE
@@ -84,6 +85,8 @@ class Wait:
     sure: float = 0.7
     target: str = ""
     holder: int | None = None
+    asleep_s: float | None = None
+    tid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

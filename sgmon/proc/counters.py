@@ -23,13 +23,19 @@ class Io(NamedTuple):
 
 
 class ThreadTimes(NamedTuple):
-    """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds. schedstat: the file's bytes."""
+    """One thread: on a CPU, and runnable but waiting for one (run queue), in seconds. schedstat: the file's bytes.
+
+    since_t: when it was first seen with these; a later look that finds them unchanged proves that it has slept since.
+    wchan: read once for each such sleep; None: not read.
+    """
 
     tid: int
     state: str
     cpu_s: float
     wait_s: float
     schedstat: bytes = b""
+    since_t: float = 0.0
+    wchan: str | None = None
 
 
 def io(root: str, pid: int) -> Io:
@@ -66,9 +72,10 @@ def waited_s(data: bytes) -> float | None:
     return int(parts[1]) / 1e9 if len(parts) > 1 else None
 
 
-def threads(root: str, pid: int, known: Mapping[int, ThreadTimes] | None = None) -> list[ThreadTimes]:
-    """All live threads. A thread that ends while we look is left out. ``known``: an earlier look; a thread that slept
-    then and has not run since is in the same state, and its stat (8 us of kernel time) is not read."""
+def threads(root: str, pid: int, known: Mapping[int, ThreadTimes] | None = None, t: float = 0.0) -> list[ThreadTimes]:
+    """All live threads at time ``t``. A thread that ends while we look is left out. ``known``: an earlier look; a
+    thread that slept then and has not run since is in the same state: its stat (8 us of kernel time) is not read, and
+    the kernel function that it sleeps in is read once."""
     base = f"{root}/{pid}/task"
     before = known or {}
     found = []
@@ -78,7 +85,7 @@ def threads(root: str, pid: int, known: Mapping[int, ThreadTimes] | None = None)
             data = schedstat(f"{base}/{name}")  # before stat: what is newer than it can then only be the state
             old = before.get(tid)
             if old is not None and data and old.schedstat == data and old.state != "R":
-                found.append(old)
+                found.append(old if old.wchan is not None else old._replace(wchan=_wchan_of(f"{base}/{name}")))
                 continue
             seen = stat.parse(files.small(f"{base}/{name}/stat"))
         except OSError as err:
@@ -87,15 +94,15 @@ def threads(root: str, pid: int, known: Mapping[int, ThreadTimes] | None = None)
             raise
         except ValueError:
             continue
-        found.append(_times(tid, seen, data))
+        found.append(_times(tid, seen, data, t))
     return found
 
 
-def _times(tid: int, seen: stat.Stat, data: bytes) -> ThreadTimes:
+def _times(tid: int, seen: stat.Stat, data: bytes, t: float) -> ThreadTimes:
     parts = data.split()
     if len(parts) < 2:
-        return ThreadTimes(tid, seen.state, seen.cpu_s, 0.0)
-    return ThreadTimes(tid, seen.state, int(parts[0]) / 1e9, int(parts[1]) / 1e9, data)
+        return ThreadTimes(tid, seen.state, seen.cpu_s, 0.0, since_t=t)
+    return ThreadTimes(tid, seen.state, int(parts[0]) / 1e9, int(parts[1]) / 1e9, data, t)
 
 
 def states(seen: list[ThreadTimes]) -> tuple[tuple[str, int], ...]:
@@ -105,11 +112,23 @@ def states(seen: list[ThreadTimes]) -> tuple[tuple[str, int], ...]:
 
 def wchan(root: str, pid: int) -> str:
     """The kernel function a sleeping task waits in; "" for "0": running, or hidden (no error tells the two apart)."""
-    name = files.small(f"{root}/{pid}/wchan").decode("ascii", "replace").strip()
+    return _wchan(f"{root}/{pid}")
+
+
+def _wchan(path: str) -> str:
+    name = files.small(f"{path}/wchan").decode("ascii", "replace").strip()
     return "" if name == "0" else name
 
 
-def kernel_stack(root: str, pid: int, limit: int = 12) -> tuple[str, ...]:
-    """Function names of /proc/PID/stack, innermost first. Needs CAP_SYS_ADMIN."""
+def _wchan_of(path: str) -> str:
+    """The same of one thread; "" where it may not be read."""
+    try:
+        return _wchan(path)
+    except OSError:
+        return ""
+
+
+def kernel_stack(root: str, pid: int | str, limit: int = 12) -> tuple[str, ...]:
+    """Function names of /proc/PID/stack ("PID/task/TID" for a thread), innermost first. Needs CAP_SYS_ADMIN."""
     lines = files.text(f"{root}/{pid}/stack").splitlines()
     return tuple(line.split()[1].partition("+")[0] for line in lines[:limit] if len(line.split()) > 1)

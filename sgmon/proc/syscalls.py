@@ -1,4 +1,4 @@
-"""/proc/PID/syscall: the system call the main thread sits in. Needs PTRACE_MODE_ATTACH (proc(5))."""
+"""/proc/PID/syscall: the system call a thread is blocked in. Needs PTRACE_MODE_ATTACH (proc(5))."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sgmon.model import BlockedCall
 from sgmon.proc import files, syscall_table
+from sgmon.text import clean
 
 #: calls whose first argument is a descriptor
 _FD_NAMES = """
@@ -18,6 +19,13 @@ epoll_wait epoll_pwait epoll_pwait2 lseek fstat sendfile splice copy_file_range 
 close
 """
 _FD_FIRST = frozenset(_FD_NAMES.split())
+#: calls with a path: which argument it is. Those with path 1 have the descriptor of a folder before it
+_PATHS = {
+    **dict.fromkeys(("open", "stat", "lstat", "access", "readlink", "statfs", "getxattr", "execve", "chdir"), 0),
+    **dict.fromkeys(("openat", "openat2", "newfstatat", "statx", "faccessat", "faccessat2", "readlinkat"), 1),
+}
+AT_FDCWD = -100  # fcntl.h
+_PATH_BYTES = 512
 _LOCK_COMMANDS = {7: "F_SETLKW", 38: "F_OFD_SETLKW"}  # fcntl.h
 _POLL_LIMIT = 8
 
@@ -37,7 +45,8 @@ def parse(text: str) -> Raw:
     return Raw(int(cells[0]), tuple(int(cell, 16) for cell in cells[1:7]) if len(cells) >= 9 else ())
 
 
-def read(root: str, pid: int) -> Raw:
+def read(root: str, pid: int | str) -> Raw:
+    """Of the main thread; of the thread for "PID/task/TID"."""
     try:
         return parse(files.small(f"{root}/{pid}/syscall").decode("ascii", "replace"))
     except (ValueError, IndexError):
@@ -47,8 +56,8 @@ def read(root: str, pid: int) -> Raw:
 def decode(
     raw: Raw, describe: Callable[[int], str], peek: Callable[[int, int], bytes | None], machine: str = ""
 ) -> BlockedCall | None:
-    """The call in words; None while running. ``describe(fd)`` names what a descriptor is; ``peek(address, size)``
-    reads the process's memory, or gives None when that is not permitted."""
+    """The call in words; None while running. ``describe(fd)`` names what a descriptor is (``AT_FDCWD``: the current
+    folder); ``peek(address, size)`` reads the process's memory, or gives None when that is not permitted."""
     if raw.number is None:
         return None
     if raw.number < 0:
@@ -64,6 +73,8 @@ def decode(
     if name in ("wait4", "waitid"):
         child = _int(args[0] if name == "wait4" else args[1])
         return BlockedCall(raw.number, name, target=f"pid {child}" if child > 0 else "any child")
+    if name in _PATHS:
+        return BlockedCall(raw.number, name, target=_path(args, _PATHS[name], describe, peek))
     if name not in _FD_FIRST:
         return BlockedCall(raw.number, name)
     fd = _int(args[0])
@@ -115,6 +126,20 @@ def _poll(
         fd = polled[0]
         target = ", ".join(describe(each) for each in polled if each >= 0)
     return BlockedCall(number, name, fd, target, None if forever else timeout, note)
+
+
+def _path(
+    args: tuple[int, ...], place: int, describe: Callable[[int], str], peek: Callable[[int, int], bytes | None]
+) -> str:
+    """The path of a call, absolute where that can be told; "" where the memory may not be read."""
+    data = peek(args[place], _PATH_BYTES)
+    if data is None:
+        return ""
+    name = data.partition(b"\0")[0].decode("utf-8", "replace")
+    if name.startswith("/"):
+        return clean(name, 300)
+    folder = describe(_int(args[0]) if place else AT_FDCWD)
+    return clean(f"{folder}/{name}".rstrip("/"), 300) if folder else clean(name, 300)
 
 
 def _int(value: int) -> int:

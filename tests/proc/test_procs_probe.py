@@ -75,7 +75,7 @@ def test_fields(scene):
     [("io", "io", "read_bytes"), ("wchan", "wchan", "wchan"), ("threads", "threads", None)],
 )
 def test_a_refused_file_is_one_gap_and_the_rest_goes_on(scene, monkeypatch, name, signal, field):
-    def refuse(root, pid, known=None):
+    def refuse(root, pid, known=None, t=0.0):
         raise PermissionError(errno.EACCES, "no")
 
     monkeypatch.setattr(worker_module.counters, name, refuse)

@@ -203,11 +203,15 @@ def test_the_state_of_a_thread_is_read_again_only_when_it_has_run(tmp_path):
     fake = FakeProc(tmp_path)
     fake.add(5, ["x"], state="S")
     folder = fake.root / "5" / "task" / "5"
+    (folder / "wchan").write_text("nfs_wait_bit_killable")
     first = counters.threads(str(fake), 5)
     line = (folder / "stat").read_bytes()
     (folder / "stat").write_bytes(line.replace(b") S ", b") D "))
     known = {thread.tid: thread for thread in first}
-    assert counters.threads(str(fake), 5, known) == first, "it has not run, so that this cannot be"
+    (again,) = counters.threads(str(fake), 5, known)
+    assert again == first[0]._replace(wchan="nfs_wait_bit_killable"), "it has not run, so that it is not in state D"
+    (folder / "wchan").write_text("futex_do_wait")
+    assert counters.threads(str(fake), 5, {5: again}) == [again], "where it sleeps is read once"
     (folder / "schedstat").write_text("1500000001 250000000 8\n")
     assert [thread.state for thread in counters.threads(str(fake), 5, known)] == ["D"]
     (folder / "schedstat").unlink()

@@ -51,6 +51,16 @@ def test_others():
     assert not syscalls.waits_for_lock(call(f"72 0x4 0x1 0x0 0x0 0x0 0x0 {TAIL}"))
 
 
+def test_calls_with_a_path():
+    memory = {0x10: b"/nfs/model/config.json\0junk", 0x20: b"model/config.json\0", 0x30: b"\0"}
+    seen = call(f"257 0xffffff9c 0x10 0x80000 0x0 0x0 0x0 {TAIL}", memory)
+    assert (seen.name, seen.target) == ("openat", "/nfs/model/config.json")
+    assert call(f"262 0xffffff9c 0x20 0x9 0x0 0x0 0x0 {TAIL}", memory).target == "<-100>/model/config.json"
+    assert call(f"262 0x7 0x30 0x9 0x1000 0x0 0x0 {TAIL}", memory).target == "<7>", "AT_EMPTY_PATH"
+    assert call(f"4 0x20 0x9 0x0 0x0 0x0 0x0 {TAIL}", memory).target == "<-100>/model/config.json"
+    assert call(f"257 0xffffff9c 0x99 0x0 0x0 0x0 0x0 {TAIL}", memory).target == "", "not to be read"
+
+
 @pytest.mark.parametrize("text", ["", "x", "1.5 0x0"])
 def test_what_is_no_such_line(text):
     with pytest.raises((ValueError, IndexError)):

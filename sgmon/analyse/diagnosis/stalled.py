@@ -13,7 +13,7 @@ from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.analyse.diagnosis.ready import foreign_holder
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
-from sgmon.units import plural
+from sgmon.units import duration, plural
 
 #: a blame this sure is positive evidence: the usual silence of the phase is no excuse any more
 CERTAIN = 0.7
@@ -50,7 +50,7 @@ def storage(context: Context) -> Verdict | None:
         rule="storage",
         odd_ranks=ranks_of(context, stuck),
         evidence=(
-            Evidence("proc", f"{first.label} (pid {first.pid}): {where(first)}", first.name, first.pid),
+            _asleep_fact(first),
             Evidence("bytes", f"no byte read, no page mapped for {since(context, first.activity_t)}", first.name),
             log_fact(context),
         ),
@@ -58,13 +58,31 @@ def storage(context: Context) -> Verdict | None:
             NextStep(
                 "Look at the mount without touching it", "grep -E ' (nfs4?|fuse[.a-z]*|lustre|ceph) ' /proc/mounts"
             ),
-            NextStep("Read where the kernel holds it (as root)", f"cat /proc/{first.pid}/stack"),
+            NextStep("Read where the kernel holds it (as root)", f"cat /proc/{_task(first)}/stack"),
         ),
     )
 
 
+def _asleep_fact(rank: Rank) -> Evidence:
+    """ "TP1 (pid 7): state D, folio_wait_bit_common"; of another thread: which, where, for how long."""
+    thread = next((one for one in rank.process.thread_waits if one.tid == rank.wait.tid), None)
+    text = where(rank)
+    if thread is not None and thread.tid != rank.pid:
+        inside = ", ".join(filter(None, (thread.call.name if thread.call is not None else "", thread.wchan)))
+        text = f"its thread {thread.tid}: state {thread.state}, {inside}, has not run for {duration(thread.asleep_s)}"
+    return Evidence("proc", f"{rank.label} (pid {rank.pid}): {text}", rank.name, rank.pid)
+
+
+def _task(rank: Rank) -> str:
+    """ "7", or "7/task/9" for a thread of its own."""
+    tid = rank.wait.tid
+    return str(rank.pid) if tid in (None, rank.pid) else f"{rank.pid}/task/{tid}"
+
+
 def _asleep_s(context: Context, rank: Rank) -> float:
-    """For how long it has been asleep on storage: quiet, and in that state at every look."""
+    """For how long it has been asleep on storage: quiet, and in that wait at every look."""
+    if rank.wait.asleep_s is not None:
+        return min(rank.quiet_s(context.t), rank.wait.asleep_s)
     since_t = rank.clock.state_since_t if rank.clock is not None else None
     return min(rank.quiet_s(context.t), context.t - since_t) if since_t is not None else rank.quiet_s(context.t)
 

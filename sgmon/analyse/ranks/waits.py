@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from sgmon.analyse import thresholds
 from sgmon.model import ActivityClock, Process, RankStack, Wait, WaitKind
+from sgmon.model.procs import STORAGE_WCHANS
+
+#: seconds that a thread must have slept for storage to say what its process waits in: a working one sleeps for less
+ASLEEP_S = 3.0
 
 
 def wait_of(process: Process, clock: ActivityClock | None, stack: RankStack | None) -> Wait:
@@ -55,15 +59,30 @@ def _stack(stack: RankStack | None) -> Wait | None:
 
 
 def _storage(process: Process, clock: ActivityClock | None) -> Wait | None:
-    share = clock.io_wait_share if clock is not None else None
-    waits_for_page = process.wchan in ("folio_wait_bit_common", "request_wait_answer", "nfs_wait_bit_killable")
-    if process.state != "D" or not (waits_for_page or (share or 0) >= 0.8):
+    """A thread waits for a file system: the main one, or any other that has not run for a while. A loader reads with
+    threads of its own while the main thread sleeps on a futex."""
+    asleep = next((wait for wait in process.thread_waits if wait.asleep_s >= ASLEEP_S), None)
+    if asleep is None and not _main_waits_for_storage(process, clock):
         return None
-    target = process.call.target if process.call is not None and process.call.target else ""
-    if not target and process.shards is not None and process.shards.names:
-        target = process.shards.names[-1]
-    where = f" on {process.shards.mount} ({process.shards.fstype})" if process.shards else ""
-    return Wait(WaitKind.STORAGE, f"waits for storage: {target or 'a page'}{where}", "proc", 0.9, target)
+    target = (asleep.target if asleep is not None else process.call.target if process.call is not None else "") or ""
+    shards = process.shards if process.shards is not None and process.shards.names else None
+    mount, fstype = (asleep.mount, asleep.fstype) if asleep is not None else ("", "")
+    if shards is not None and not mount:
+        mount, fstype = shards.mount, shards.fstype
+    if shards is not None and not target:
+        target = shards.names[-1]
+    where = f" on {mount} ({fstype})" if mount else ""
+    words = f"waits for storage: {target or 'a page'}{where}"
+    if asleep is None:
+        return Wait(WaitKind.STORAGE, words, "proc", 0.9, target)
+    return Wait(WaitKind.STORAGE, words, "proc", 0.9, target, asleep_s=asleep.asleep_s, tid=asleep.tid)
+
+
+def _main_waits_for_storage(process: Process, clock: ActivityClock | None) -> bool:
+    share = clock.io_wait_share if clock is not None else None
+    if process.state == "S":
+        return process.wchan in STORAGE_WCHANS
+    return process.state == "D" and (process.wchan in STORAGE_WCHANS or (share or 0) >= 0.8)
 
 
 def _store(process: Process, clock: ActivityClock | None) -> Wait | None:

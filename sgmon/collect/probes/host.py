@@ -54,6 +54,10 @@ class Host:
         if died and not read:  # whether it was the OOM killer is told with the news of the death
             self._read_limits()
 
+    def now(self) -> float:
+        """Watch seconds."""
+        return self._now()
+
     def socket_words(self, inode: int) -> str:
         """A socket in words. A table is read anew for a socket it does not hold, though not at once again; "" for
         one that is in none."""

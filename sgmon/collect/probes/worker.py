@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,9 +10,9 @@ from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import Schedule
-from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer
+from sgmon.collect.probes.threads import Threads
+from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer, ThreadWait
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
-from sgmon.proc.counters import ThreadTimes
 from sgmon.proc.guard import CallGuard
 from sgmon.proc.stat import Stat
 from sgmon.proc.status import Status
@@ -61,8 +62,7 @@ class Worker:
         self._root = host.root
         self._schedule = schedule
         self._gaps = Gaps(self._root, pid)
-        self._thread_states: tuple[tuple[str, int], ...] = ()
-        self._known_threads: dict[int, ThreadTimes] = {}
+        self._threads = Threads(self._root, pid)
         self._waits: dict[int, float] = {}
         self._schedstat = b""  # of the main thread, as of this look
         self._blocked_in = _Blocked()
@@ -112,7 +112,7 @@ class Worker:
         """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket."""
         now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
         io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
-        self._threads(seen)
+        self._look_at_threads(seen)
         self._weights(seen, now)
         wchan, call, stack = self._blocked(seen)
         waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
@@ -128,7 +128,8 @@ class Worker:
             comm=clean(seen.comm),
             state=seen.state,
             threads=seen.threads,
-            thread_states=self._thread_states,
+            thread_states=self._threads.states,
+            thread_waits=self._thread_waits(),
             cpu_s=seen.cpu_s,
             wait_s=self.wait_s,
             tree_cpu_s=below.tree_cpu_s,
@@ -187,22 +188,27 @@ class Worker:
                 peers.append(TcpPeer(row.local, row.remote, row.state, row.retransmits, row.rx_queue, peer))
         return tuple(peers)
 
-    def _threads(self, seen: Stat) -> None:
-        """The main thread's wait each time; all threads each ``THREADS_EVERY_S``, or each time when they are few."""
+    def _look_at_threads(self, seen: Stat) -> None:
+        """The main thread's wait each time; all threads each ``THREADS_EVERY_S``, or each time when they are few, or
+        when one waits for storage."""
         few = 1 < seen.threads <= FEW_THREADS
-        every_s = 0.0 if few else THREADS_EVERY_S
+        every_s = 0.0 if few or self._threads.stuck else THREADS_EVERY_S
         self._wait_of_main()
         self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid)
 
     def _all_threads(self) -> None:
-        seen = self._gaps.read("threads", lambda: counters.threads(self._root, self.pid, self._known_threads))
+        seen = self._gaps.read("threads", lambda: self._threads.look(self._host.now()))
         if not seen:
             return
-        self._thread_states = counters.states(seen)
         for thread in seen:
             self._add_wait(thread.tid, thread.wait_s)
-        self._known_threads = {thread.tid: thread for thread in seen}
-        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in self._known_threads}
+        alive = {thread.tid for thread in seen}
+        self._waits = {tid: wait for tid, wait in self._waits.items() if tid in alive}
+
+    def _thread_waits(self) -> tuple[ThreadWait, ...]:
+        if not self._threads.stuck:
+            return ()
+        return self._threads.waits(self._host.now(), self._host.mounts, self.fds, self._describe, self._peek)
 
     def _wait_of_main(self) -> None:
         try:
@@ -254,7 +260,7 @@ class Worker:
     def _mapped(self, seen: Stat, name: str) -> bytes:
         """A file that takes the lock on the memory map: in a thread of its own where that lock may be held."""
         path = f"{self._root}/{self.pid}/{name}"
-        if seen.state != "D" and not any(state == "D" for state, _ in self._thread_states):
+        if seen.state != "D" and not self._threads.uninterruptible:
             return files.read(path)
         return _MAPPED.run(path, lambda: files.read(path), _LOCKED_S)
 
@@ -278,6 +284,8 @@ class Worker:
     def _describe(self, fd: int) -> str:
         """A descriptor in words, read now: it may be younger than the last look at all of them."""
         try:
+            if fd == syscalls.AT_FDCWD:
+                return clean(os.readlink(f"{self._root}/{self.pid}/cwd"), 300)
             target = fds.link(self._root, self.pid, fd)
         except OSError:
             return ""
@@ -286,7 +294,7 @@ class Worker:
         return clean(words or target or "", 300)
 
     def _peek(self, address: int, size: int) -> bytes | None:
-        if any(state == "D" for state, _ in self._thread_states):
+        if self._threads.uninterruptible:
             return None
         return syscalls.memory(self._root, self.pid, address, size)
 

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 
 def stand(title: str) -> None:
@@ -134,6 +135,54 @@ def maps_shards(title: str) -> None:
     idle(title)
 
 
+SHARD = "model/model-00001-of-00001.safetensors"
+
+
+def in_thread(work: Callable[[], object], title: str) -> None:
+    """Again and again, in a thread, while the main thread sleeps on a futex."""
+
+    def forever() -> None:
+        while True:
+            work()
+            select.select([], [], [], 0.01)
+
+    threading.Thread(target=forever, daemon=True).start()
+    idle(title)
+
+
+def reads_mount(title: str) -> None:
+    fd = os.open(SHARD, os.O_RDONLY)
+
+    def read() -> None:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.pread(fd, 1 << 20, 0)
+
+    in_thread(read, title)
+
+
+def maps_mount(title: str) -> None:
+    fd = os.open(SHARD, os.O_RDONLY)
+    mapped = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+
+    def touch() -> None:
+        mapped.madvise(mmap.MADV_DONTNEED)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        sum(mapped[at] for at in range(0, len(mapped), 1 << 20))
+
+    in_thread(touch, title)
+
+
+def looks_at_mount(title: str) -> None:
+    in_thread(lambda: os.path.exists(os.path.abspath(SHARD)), title)
+
+
+def looks_at_mount_itself(title: str) -> None:
+    stand(title)
+    while True:
+        os.path.exists(SHARD)
+        select.select([], [], [], 0.01)
+
+
 def main_thread_ended(title: str) -> None:
     """State Z with a thread that lives on: not dead."""
     threading.Thread(target=threading.Event().wait).start()
@@ -163,6 +212,10 @@ SITUATIONS = {
         syn_sent,
         compiles,
         maps_shards,
+        reads_mount,
+        maps_mount,
+        looks_at_mount,
+        looks_at_mount_itself,
         main_thread_ended,
         other_log,
     )
