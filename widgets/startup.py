@@ -67,8 +67,8 @@ def select(snapshot: Snapshot) -> StartupView:
     """Rows, bars and times from a snapshot."""
     server = snapshot.server
     identity, up_s = "", None
-    if server is not None:
-        args = server.args
+    args = server.args if server is not None else snapshot.log.args
+    if args is not None and snapshot.family:
         model = clean((args.served_name or args.model_path).rstrip("/").rsplit("/", 1)[-1], 40)
         shape = " ".join(
             f"{name}{count}"
@@ -78,9 +78,11 @@ def select(snapshot: Snapshot) -> StartupView:
         if args.nnodes > 1:
             shape = f"{shape} node {args.node_rank} of {args.nnodes}".strip()
         label = registry.get(snapshot.family).label
-        version = f"{label} {clean(server.version, 30)}" if server.version else ""
-        identity = " · ".join(part for part in (model, shape, version, f"pid {server.pid}") if part)
-        if server.started_epoch is not None:
+        number = server.version if server is not None else snapshot.log.version
+        version = f"{label} {clean(number, 30)}" if number else ""
+        pid = f"pid {server.pid}" if server is not None else ""
+        identity = " · ".join(part for part in (model, shape, version, pid) if part)
+        if server is not None and server.started_epoch is not None:
             up_s = rough(snapshot.epoch + snapshot.t - server.started_epoch)
     return StartupView(
         columns=columns_for(snapshot),

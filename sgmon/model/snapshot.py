@@ -146,8 +146,10 @@ class Snapshot:
 
     @property
     def family(self) -> str:
-        """Name of the watched server's family; "" while there is no server."""
-        return "" if self.server is None else self.server.family
+        """Name of the watched server's family, of the log's where there is nothing else; "" while none is known."""
+        if self.server is None:
+            return self.log.family if self.log_only else ""
+        return self.server.family
 
     @property
     def log_only(self) -> bool:

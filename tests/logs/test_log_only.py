@@ -46,6 +46,7 @@ def test_a_start_under_way():
     assert verdict.headline == "weight load: its log grows (log only)"
     (gap,) = [gap for gap in verdict.missing if gap.signal == "procs"]
     assert "kubectl logs -f x" in gap.why
+    assert (seen.family, seen.log.args.tp) == ("sglang", 2)
 
 
 @pytest.mark.parametrize("kind", ["stdin", "command"])

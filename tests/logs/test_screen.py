@@ -56,7 +56,8 @@ def test_a_command_on_the_screen(tmp_path, proc):
     (tmp_path / "log").write_text(START)
     command = f"tail -n +1 -f {tmp_path}/log"
     with Terminal("--log-command", command, "--proc-root", proc, *EMPTY) as terminal:
-        terminal.until(lambda text: "log only" in text and "Load weight begin" in text)
+        text = terminal.until(lambda text: "log only" in text and "Load weight begin" in text)
+        assert "m · TP2" in text and "weights" in text  # the startup panel reads the log's arguments and phases
         terminal.press("qq")
         assert terminal.wait() == 0
 
