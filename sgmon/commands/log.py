@@ -13,8 +13,10 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.summary import as_json, exit_code, headline, text
 from sgmon.commands import USAGE
 from sgmon.history.compare import StartDiff, as_lines, compare
@@ -63,9 +65,17 @@ def run(args: argparse.Namespace) -> int:
 def read(path: str) -> LogState:
     """Fold a whole file. Raises ``UnreadableError`` with words for people."""
     fold = LogFold()
-    for chunk in _chunks(path):
+    chunks = _chunks(path)
+    first = next(chunks, "")
+    numbers: list[int] = []
+    if is_newest_first(first):
+        whole, numbers = oldest_first(first + "".join(chunks))
+        chunks = iter((whole,))
+    else:
+        chunks = chain((first,), chunks)
+    for chunk in chunks:
         fold.feed(LogReading(path=path, text=chunk), 0.0)
-    return fold.state()
+    return renumbered(fold.state(), numbers) if numbers else fold.state()
 
 
 def _object(state: LogState, path: str, known: LogState | None, against: str) -> dict[str, object]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgmon.commands.log import read
 from sgmon.model import LogState
 from tests.log.loading import case_text, fold, recording
 
@@ -173,3 +175,44 @@ def test_ranks_of_one_server_in_several_actors_are_one_server() -> None:
     state = fold("\n".join(lines) + "\n")
     assert state.engines == ()
     assert [rank.rank for rank in state.ranks] == ["TP0", "TP1", "TP2", "TP3"]
+
+
+@pytest.mark.parametrize("whole_entries", [False, True])
+def test_an_export_that_begins_with_the_newest(whole_entries: bool, tmp_path: Path) -> None:
+    lines = [f"Jan 29, 2026 @ 13:12:{10 + n}.000\t{x}" for n, x in enumerate(CRASH)]
+    if whole_entries:
+        lines = [*lines[:2], "\n".join([lines[2], *CRASH[3:6]]), lines[6]]
+    path = tmp_path / "export.log"
+    path.write_text("\n".join(reversed(lines)) + "\n", "utf-8")
+    state, bare = read(str(path)), fold("\n".join(CRASH) + "\n")
+    assert state.error is not None and bare.error is not None
+    assert (state.outcome, state.phase, state.error.kind) == (bare.outcome, bare.phase, bare.error.kind)
+    assert "KeyError" in path.read_text("utf-8").split("\n")[state.error.line - 1]
+    assert [m.name for m in state.milestones] == [m.name for m in bare.milestones]
+
+
+def test_a_journal_of_fields() -> None:
+    entry = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=1769692357000000\nMESSAGE={}\n_PID=4242\nPRIORITY=6\n"
+    state = fold("\n".join(entry.format(line) for line in CRASH))
+    assert state.error is not None
+    assert (state.outcome, state.error.kind, state.phase) == ("crashed", "key_error", "weights")
+
+
+def test_a_pretty_journal() -> None:
+    state = fold(
+        "\n".join(json.dumps({"_PID": "42", "MESSAGE": line, "PRIORITY": "6"}, indent="\t") for line in CRASH)
+    )
+    assert state.error is not None
+    assert (state.outcome, state.error.kind, state.error.text) == ("crashed", "key_error", CRASH[5])
+
+
+def test_a_traceback_in_one_entry() -> None:
+    text = (
+        json.dumps({"message": CRASH[0]})
+        + "\n"
+        + json.dumps({"message": "\n".join(CRASH[2:6]), "level": "ERROR"})
+        + "\n"
+    )
+    state = fold(text)
+    assert state.error is not None
+    assert (state.error.kind, state.error.line, state.error.text) == ("key_error", 2, CRASH[5])
