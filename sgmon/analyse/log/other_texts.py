@@ -11,7 +11,6 @@ from sgmon.model.stacks import Frame
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 
-_PROCESS = re.compile(r"^Process (\d+): (.*)$", re.M)
 _THREAD = re.compile(r"^Thread (?:0x)?[0-9A-Fa-f]+ \((?:idle|active|active\+gil)\)(?:: \"(?P<name>[^\"]*)\")?", re.M)
 _FRAME = re.compile(r"^\s+(?P<function>\S+) \((?P<file>[^():]+)(?::(?P<line>\d+))?\)$", re.M)
 
@@ -34,20 +33,18 @@ def _stacks(state: LogState, text: str, rules: LogRules) -> LogState:
     family = registry.get(rules.family)
     phases: list[str] = []
     inner: list[str] = []
-    for block in re.split(_PROCESS, text)[0::3]:
-        heads = list(_THREAD.finditer(block))
-        for head, following in zip(heads, [*heads[1:], None], strict=True):
-            if head["name"] not in ("MainThread", None):
-                continue
-            frames = [
-                Frame(match["function"], match["file"], int(match["line"] or 0))
-                for match in _FRAME.finditer(block, head.end(), following.start() if following else len(block))
-            ]
-            phase = phase_of_frames(frames, family.stacks)
-            if phase:
-                phases.append(phase)
-            if frames:
-                inner.append(frames[0].function)
+    heads = list(_THREAD.finditer(text))
+    for index, head in enumerate(heads):
+        if head["name"] not in ("MainThread", None):
+            continue
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(text)
+        frames = [
+            Frame(match["function"], match["file"], int(match["line"] or 0))
+            for match in _FRAME.finditer(text, head.end(), end)
+        ]
+        phase = phase_of_frames(frames, family.stacks)
+        phases += [phase] * bool(phase)
+        inner += [frame.function for frame in frames[:1]]
     phase = min(phases, key=family.phases.order, default="")
     where = f"the main thread is in {inner[0]}" if inner else ""
     return replace(state, what="stacks that py-spy printed", doing=where, phase=state.phase or phase)

@@ -27,6 +27,7 @@ _NCCL = re.compile(
 _TORCH = re.compile(
     r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?"
 )
+_QUOTED = re.compile(r"\[rank(?P<rank>\d+)\]:(?!\[[EWIF]\d) ?")
 _GLOG = re.compile(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
 _UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
@@ -42,6 +43,7 @@ class Origin:
     body: int = 0
     source: str = ""  # own | uvicorn | nccl | torch | glog | other | ""
     rank_inferred: bool = False
+    quoted: bool = False  # torch prints an uncaught exception so, every line of it
 
 
 def origin(text: str, log: LogRules) -> Origin:
@@ -96,6 +98,10 @@ def _after_record(text: str, found: Origin) -> None:
 
 def _other(text: str, log: LogRules, found: Origin) -> None:
     if text[0] == "[":
+        quoted = _QUOTED.match(text)
+        if quoted:
+            found.rank, found.body, found.quoted = f"rank{quoted['rank']}", quoted.end(), True
+            return
         torch = _TORCH.match(text)
         if torch:
             found.rank = f"rank{torch['rank']}" if torch["rank"] else ""

@@ -86,7 +86,7 @@ class Run:
     @property
     def wants_every_line(self) -> bool:
         """Whether lines without any literal count too: in a traceback, after an error, at the beginning."""
-        return self.errors.open is not None or self.eager > 0 or bool(self.cut_args)
+        return bool(self.errors.opened) or self.eager > 0 or bool(self.cut_args)
 
     @property
     def serving(self) -> bool:
@@ -138,9 +138,12 @@ class Run:
         rules = tuple(rules)
         self.when = when
         self.eager -= self.eager > 0
+        writer = self.errors.writer
         for fragment in fragments(text, self.log):
+            self.errors.writer = writer
             self._record(number, fragment[:LOOK], rules, seen_t)
             self.errors.previous = fragment[-400:]
+        self.errors.writer = writer
         if not continued and not text.strip() and self.errors.open is not None:
             self.errors.open.blank = True
 
@@ -227,6 +230,8 @@ class Run:
         if record.where.t is None:
             record.where.t = self.when
         where, body = record.where, record.body
+        if where.quoted:
+            self.errors.writer = where.rank
         if record.bars:
             self._frames(record.bars, number, seen_t, final=True)
         if self.eager or self.errors.open is not None or record.errors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sgmon.analyse.log import catalogue
 from sgmon.model.log import LogState, Milestone
 from sgmon.servers import registry
+from sgmon.servers.family import ServerFamily
 from sgmon.units import duration, plural, rank_list
 
 SCHEMA = 2
@@ -107,7 +108,7 @@ def headline(state: LogState) -> str:
     """One line: the state, the phase, and who is where."""
     last = state.last_milestone
     where = f"last milestone {last.name} (line {last.line})" if last else "no milestone in the text"
-    phases = registry.get(state.family).phases
+    phases = _family(state).phases
     during = phases.during(state.phase) if state.phase else "in an unknown phase"
     place = f"{during}: {_behind(state)}" if state.behind else during
     several = f" ({len(state.engines)} servers are in this text, this is the worst)" if state.engines else ""
@@ -130,10 +131,14 @@ def headline(state: LogState) -> str:
     return f"UNFINISHED {place}{several}; {where}. Text alone cannot tell slow from hung."
 
 
+def _family(state: LogState) -> ServerFamily:
+    return registry.get(state.family) if state.family else registry.families()[0]
+
+
 def _behind(state: LogState) -> str:
     """ "TP0 and TP7 are still in the weight load, 6 ranks are past it"."""
     names = list(state.behind)
-    words = registry.get(state.family).phases.words(state.phase)
+    words = _family(state).phases.words(state.phase)
     past = len({m.rank for m in state.milestones if m.rank and m.event in ("begin", "end")} - set(names))
     listed = " and ".join(names) if len(names) < 3 else rank_list(names)
     verb = "is" if len(names) == 1 else "are"
