@@ -19,6 +19,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+#: The package with the errors of torch, CUDA, the hub and the OS, which every family has.
+GENERAL = "sgmon.servers"
 #: How close to the cause an error line is, best first. "cut": a traceback whose end is missing.
 GRADES = ("root", "exception", "killed", "victim", "cut", "consequence", "notice")
 
@@ -83,12 +85,12 @@ class Catalogue:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Read and checked when first asked for. msgspec.ValidationError: a file has a row that is no rule."""
-        milestones, errors = _read(self.log.folder, "milestones"), _read(self.log.errors or self.log.folder, "errors")
+        milestones = _read(self.log.folder, "milestones")
+        errors = (_read(self.log.errors or self.log.folder, "errors"), _read(GENERAL, "errors"))
+        groups = ("error", "clue", "noise")
         return (
             *_rules(milestones, "milestone"),
-            *_rules(errors, "error"),
-            *_rules(errors, "clue"),
-            *_rules(errors, "noise"),
+            *(rule for group in groups for rows in errors for rule in _rules(rows, group)),
         )
 
     @cached_property
