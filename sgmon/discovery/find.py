@@ -97,6 +97,7 @@ def _candidate(base: str, launcher: Launcher, args: ServerArgs) -> Candidate:
         port=args.port if args.known else None,
         model=args.model_path,
         started_epoch=started_epoch(base, launcher.stat.start_ticks),
+        family=launcher.family.name,
     )
 
 

@@ -18,7 +18,7 @@ _GUARD: CallGuard[tuple[str, ...]] = CallGuard()
 #: parents that adopt orphans, or hold workers of many servers (ray): no launcher of anything
 _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
 #: roles of a family's own processes that stand between its launcher and a worker
-_SPAWNERS = frozenset({Role.CONTROLLER, Role.WORKER, Role.ENGINE, Role.IMPORTING})
+_SPAWNERS = frozenset({Role.CONTROLLER, Role.WORKER, Role.ENGINE, Role.API_SERVER, Role.IMPORTING})
 
 
 class Launcher(NamedTuple):
@@ -58,7 +58,7 @@ def look(root: str) -> Scan:
             launchers[pid] = Launcher(seen, argv, launch, family)
             continue
         owner = registry.family_of_title(argv)
-        if owner is not None and owner.discovery.role_of(argv) is Role.WORKER:
+        if owner is not None and owner.discovery.role_of(argv) in (Role.WORKER, Role.ENGINE):
             workers[pid] = owner
     _add_engines(launchers, workers, table, argvs)
     # A process that was just forked still carries its parent's command line: the topmost one is the launcher.

@@ -106,6 +106,7 @@ class Candidate:
     port: int | None = None
     model: str = ""
     started_epoch: float | None = None
+    family: str = ""  # name of its ``ServerFamily``; "" in recordings from before this field
 
 
 @dataclass(frozen=True, slots=True)

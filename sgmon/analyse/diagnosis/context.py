@@ -137,7 +137,17 @@ def context_of(snapshot: Snapshot) -> Context:
 
 
 #: they take part in a start: the launcher loads the tokenizer, a controller imports before its ranks get their work
-_HELPERS = frozenset({Role.LAUNCHER, Role.CONTROLLER, Role.TOKENIZER, Role.WEIGHT_CACHE, Role.IMPORTING})
+_HELPERS = frozenset(
+    {
+        Role.LAUNCHER,
+        Role.CONTROLLER,
+        Role.ENGINE,
+        Role.API_SERVER,
+        Role.TOKENIZER,
+        Role.WEIGHT_CACHE,
+        Role.IMPORTING,
+    }
+)
 
 
 def _helpers_t(snapshot: Snapshot, ranks: set[int]) -> float:

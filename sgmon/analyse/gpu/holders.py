@@ -70,10 +70,10 @@ def _holding(gpu: Gpu, holder: GpuProcess, tree: frozenset[int], other_servers: 
 
 @lru_cache(maxsize=256)
 def _is_worker(name: str) -> bool:
-    """Whether a title is a worker's, which holds a rank."""
+    """Whether a title is that of a worker, or of an engine, which holds GPU memory where it has the only rank."""
     argv = tuple(name.split())
     family = registry.family_of_title(argv)
-    return family is not None and family.discovery.role_of(argv) is Role.WORKER
+    return family is not None and family.discovery.role_of(argv) in (Role.WORKER, Role.ENGINE)
 
 
 @lru_cache(maxsize=256)

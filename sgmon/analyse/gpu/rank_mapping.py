@@ -58,7 +58,7 @@ def _with_processes(gpu: Gpu, by_pid: dict[int, Process], by_inner: dict[int, Pr
             holders.append(holder)
             continue
         holders.append(replace(holder, rank=process.rank, name=process.title or holder.name or process.comm))
-        if process.role == Role.WORKER and process.rank not in ranks:
+        if process.role in (Role.WORKER, Role.ENGINE) and process.rank not in ranks:
             ranks.append(process.rank)
     return replace(gpu, processes=tuple(holders), ranks=tuple(ranks), ranks_inferred=False)
 

@@ -95,7 +95,9 @@ def subjects(processes: Iterable[Process]) -> list[Process]:
     roles = {process.role for process in alive}
     chosen = [p for p in alive if p.role is Role.WORKER or _will_be_worker(p)]
     if not chosen:
-        chosen = [p for p in alive if p.role in (Role.IMPORTING, Role.CONTROLLER)]
+        led = any(Role.ENGINE in (p.role, p.becomes) for p in alive)  # engines spawn the workers, no controller
+        starting = {Role.IMPORTING, Role.ENGINE} if led else {Role.IMPORTING, Role.CONTROLLER}
+        chosen = [p for p in alive if p.role in starting]
     if not chosen and Role.RESOURCE_TRACKER not in roles:
         chosen = [p for p in alive if p.role is Role.LAUNCHER]  # once it has children it only waits for them
     return chosen
@@ -143,7 +145,7 @@ def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
 def _label(family: str, name: str, role: Role) -> str:
     if role is Role.LAUNCHER:
         return "the launcher"
-    return name or (f"the {role_label(family, role)}" if role is Role.WORKER else "the worker process")
+    return name or (f"the {role_label(family, role)}" if role in (Role.WORKER, Role.ENGINE) else "the worker process")
 
 
 def _state(process: Process, role: Role, wait: WaitKind) -> RankState:

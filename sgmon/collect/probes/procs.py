@@ -76,7 +76,7 @@ class Tree:
     def read(self, server: Server) -> ProcsReading:
         forget = self._schedule.run(("tree", "forget"), FORGET_EVERY_S, lambda: None)
         self._pids.refresh(forget)
-        alive = self._stats()
+        alive = self._stats(server)
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
         member_roles.name_all(self._members, server)
         found = self._processes(alive, server)
@@ -88,7 +88,7 @@ class Tree:
     def close(self) -> None:
         self._exit_statuses.close()
 
-    def _stats(self) -> dict[int, Stat]:
+    def _stats(self, server: Server) -> dict[int, Stat]:
         """The living, by pid; those that ended go to ``_gone`` (workers) or are forgotten (helpers)."""
         alive: dict[int, Stat] = {}
         for pid, start_ticks in list(self._pids.members.items()):
@@ -103,27 +103,27 @@ class Tree:
             if seen.start_ticks != start_ticks:
                 self._end(pid, None)
             elif seen.state in ("Z", "X") and seen.threads <= 1:
-                self._meet(pid, seen)
+                self._meet(pid, seen, server)
                 self._end(pid, seen)
             else:
                 self._gone.pop(pid, None)
-                self._meet(pid, seen)
+                self._meet(pid, seen, server)
                 alive[pid] = seen
         return alive
 
-    def _meet(self, pid: int, seen: Stat) -> None:
+    def _meet(self, pid: int, seen: Stat, server: Server) -> None:
         """Keep a member's identity, and its command line up to date."""
         worker = self._workers.get(pid)
         if worker is None:
             worker = self._workers[pid] = Worker(self._host, self._schedule, pid, seen.start_ticks)
             self._members[pid] = Member(pid, seen.ppid, seen.start_ticks)
             parent = self._members.get(seen.ppid)
-            if seen.state == "Z" and parent is not None and not member_roles.spawns_helpers(parent, self.key[0]):
+            if seen.state == "Z" and parent is not None and not member_roles.spawns_helpers(parent, server):
                 self._members[pid].role = process_roles.role_of_comm(
                     seen.comm, self._family
                 )  # it ended before it was read
         member = self._members[pid]
-        worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER))
+        worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER) and not member.rank_inferred)
         member.argv = worker.argv
         if member.role in ESSENTIAL_ROLES:
             self._exit_statuses.watch(pid)

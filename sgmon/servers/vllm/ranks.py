@@ -26,15 +26,14 @@ def titled(version: str) -> bool:
 
 
 def expected_children(parent: Role, args: ServerArgs, version: str = "") -> tuple[Slot, ...]:
-    """What a launcher, an API server (of a supervisor) or an engine core spawns; () for other roles."""
+    """What a launcher, an API server of a supervisor, an engine core or V0's rank 0 spawns; () for other roles."""
     if parent is Role.LAUNCHER:
         return _of_launcher(args, version)
     if parent is Role.API_SERVER:
         return (Slot(Role.ENGINE),) if _supervised(args) else ()
-    if parent is not Role.ENGINE:
-        return ()
-    ranks = _local_ranks(args)
-    return tuple(Slot(Role.WORKER, rank) for rank in (ranks[1:] if is_v0(version) else ranks))
+    if parent is Role.ENGINE:
+        return _worker_slots(args)
+    return _worker_slots(args)[1:] if parent is Role.WORKER and is_v0(version) else ()
 
 
 def rank_below(parent: str, own: str) -> str:
@@ -98,13 +97,13 @@ def gpu_of(args: ServerArgs, rank: str) -> int | None:
 
 def _of_launcher(args: ServerArgs, version: str) -> tuple[Slot, ...]:
     if is_v0(version):
-        return (Slot(Role.ENGINE, _local_ranks(args)[0]),)
+        return _worker_slots(args)[:1]
     first, count = first_replica(args), local_replicas(args)
     if _supervised(args):
         return tuple(Slot(Role.API_SERVER, f"DP{first + at}") for at in range(count))
     if args.dp < 2:
         headless_workers = args.headless and args.nnodes > 1 and args.node_rank > 0
-        engines = expected_children(Role.ENGINE, args, version) if headless_workers else (Slot(Role.ENGINE),)
+        engines = _worker_slots(args) if headless_workers else (Slot(Role.ENGINE),)
         return (*engines, *_api_slots(args, version))
     coordinator = () if args.headless or _external(args) else (Slot(Role.CONTROLLER),)
     engines = tuple(Slot(Role.ENGINE, f"DP{first + at}") for at in range(count))
@@ -126,6 +125,10 @@ def _external(args: ServerArgs) -> bool:
     """Another program balances the replicas: this server is one of them."""
     raw = dict(args.raw)
     return "data_parallel_rank" in raw or raw.get("data_parallel_external_lb") == "True"
+
+
+def _worker_slots(args: ServerArgs) -> tuple[Slot, ...]:
+    return tuple(Slot(Role.WORKER, rank) for rank in _local_ranks(args))
 
 
 def _local_ranks(args: ServerArgs) -> tuple[str, ...]:
