@@ -18,7 +18,7 @@ def hanging_probes(answers: int) -> Callable[[Watched, LiveSource], list[Probe]]
     """All live probes, and each blocks in its call after so many."""
 
     def make(watched: Watched, source: LiveSource) -> list[Probe]:
-        probes = live_probes(watched, source)
+        probes = live_probes(watched)
         for probe in probes:
             probe.read = _blocking(probe.read, answers)  # type: ignore[method-assign]
         return probes

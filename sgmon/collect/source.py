@@ -48,8 +48,12 @@ class LiveSource:
     replay = ""
 
     def __init__(
-        self, settings: Settings, probes: Callable[[Watched, LiveSource], list[Probe]] | None = None
+        self,
+        settings: Settings,
+        probes: Callable[[Watched, LiveSource], list[Probe]] | None = None,
+        found: ServerReading | None = None,
     ) -> None:
+        """``found``: the server, where it was looked for already."""
         self.clock = Clock()
         self.epoch = self.clock.epoch
         self.watched = Watched(settings, self.clock)
@@ -61,7 +65,7 @@ class LiveSource:
         self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
         self._stop = threading.Event()
         self._tick_s = TICK_S * max(1.0, settings.interval_s)
-        made = (probes or live_probes)(self.watched, self)
+        made = probes(self.watched, self) if probes else live_probes(self.watched, found)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
         self._adding = threading.Lock()
         self._awaits_requests = probes is not None  # given probes are all there are
@@ -196,7 +200,7 @@ class LiveSource:
                 self.wake("procs", "log", "port", "gpu")
 
 
-def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
+def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:
     """The probes that read on their own. Imported here: a replay needs none of them."""
     from sgmon.collect.gpu.probe import GpuProbe
     from sgmon.collect.probes.logtail import LogProbe
@@ -205,7 +209,7 @@ def live_probes(watched: Watched, source: LiveSource) -> list[Probe]:
     from sgmon.collect.probes.start import StartProbe
 
     probes: list[Probe] = [
-        ServerProbe(watched),
+        ServerProbe(watched, found),
         ProcsProbe(watched),
         LogProbe(watched),
         PortProbe(watched),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
+from sgmon.collect.source import LiveSource
 from sgmon.commands import exit_code
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
@@ -14,7 +19,9 @@ from sgmon.commands.watching import UsageError, add_target_arguments, say_usage,
 from sgmon.discovery import TargetError, find
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
-from sgmon.model import Event, Snapshot
+from sgmon.model import Event, Evidence, NextStep, Snapshot, Verdict
+from sgmon.settings import Settings
+from sgmon.units import duration
 from sgmon.watch.engine import Engine
 
 
@@ -28,15 +35,15 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = settings_from(args)
         watch_s = seconds("--seconds", args.seconds)
-        find(Path(settings.proc_root), settings)  # a wrong pid is said at once, in words
+        found = find(Path(settings.proc_root), settings)  # a wrong pid is said at once, in words
     except UsageError as err:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err, as_json=args.json)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
-    engine = live_engine(settings, auto_evidence=evidence, remember=False)
-    streams = settings.log_fd is not None or bool(settings.log_command)
-    snapshot = look(engine, watch_s, folders=bool(settings.watch_dirs), gpus=settings.gpu, streams=streams)
+    source = LiveSource(settings, found=found)
+    engine = live_engine(settings, source=source, auto_evidence=evidence, remember=False)
+    snapshot = look(engine, watch_s, asked_of(settings))
     if args.json:
         print_json(status_report(snapshot))
     else:
@@ -44,36 +51,81 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(snapshot.verdict.state)
 
 
-def look(
-    engine: Engine, watch_s: float, *, folders: bool = False, gpus: bool = False, streams: bool = False
-) -> Snapshot:
-    """Run the engine until every probe has answered once (or ``GRACE_S`` is over), and ``watch_s`` at least.
-    streams: the log comes through a pipe, which is read to its end if that comes in time."""
+class Asked(NamedTuple):
+    """What a look waits for beside the server, its processes, log and port. streams: the log comes through a pipe,
+    which is read to its end if that comes in time."""
+
+    folders: bool = False
+    gpus: bool = False
+    streams: bool = False
+
+
+NOTHING_MORE = Asked()
+
+
+def asked_of(settings: Settings) -> Asked:
+    streams = settings.log_fd is not None or bool(settings.log_command)
+    return Asked(folders=bool(settings.watch_dirs), gpus=settings.gpu, streams=streams)
+
+
+def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s: float | None = None) -> Snapshot:
+    """Run the engine until every probe has answered once (or ``patience_s`` is over), and ``watch_s`` at least."""
     seen = engine.snapshot
+    limit_s = patience_s if patience_s is not None else patience(*os.getloadavg()[:1], os.cpu_count() or 1)
 
     def enough(snapshot: Snapshot) -> None:
         nonlocal seen
         seen = snapshot
-        whole = complete(snapshot) and (not folders or snapshot.watch_dirs is not None)
-        whole = whole and (not gpus or gpus_seen(snapshot))
-        whole = whole and (not streams or snapshot.log.change == "ended")
-        if snapshot.t >= watch_s and (whole or snapshot.t >= watch_s + GRACE_S):
+        late = snapshot.t >= watch_s + (limit_s if not traced(snapshot) else max(limit_s, TRACED_S + 1.0))
+        if snapshot.t >= watch_s and (late or not (missing(snapshot, asked) or traced(snapshot))):
             engine.source.stop()
 
     engine.subscribe(enough)
     engine.run_here()
     engine.stop()
     last = engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
-    if watch_s >= HYSTERESIS_S:
-        return last
-    # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
-    return replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
+    if watch_s < HYSTERESIS_S:
+        # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
+        last = replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
+    unseen = missing(last)
+    return replace(last, verdict=unfinished(last, unseen)) if unseen else last
 
 
-GRACE_S = 1.5
+PATIENCE_S = 2.0
+PATIENCE_MOST_S = 8.0
 HYSTERESIS_S = 5.0
 #: a look shorter than this ends before the first suspicion: no stacks are taken in it
 EVIDENCE_S = 15.0
+#: what one look is sure of, whatever else it has not seen
+_SURE = frozenset({"crashed", "stopped", "stalled", "ended"})
+
+
+def patience(load: float, cpus: int) -> float:
+    """Seconds that a look waits for its probes: ``PATIENCE_S``, and more where each CPU has several tasks to run."""
+    return min(PATIENCE_MOST_S, PATIENCE_S * max(1.0, load / cpus))
+
+
+def traced(snapshot: Snapshot) -> bool:
+    """A process is held by a tracer: whether it is kept there shows after ``TRACED_S`` seconds."""
+    held = any(process.halted == "traced" for process in snapshot.procs.processes)
+    return held and snapshot.verdict.state != "stopped"
+
+
+def unfinished(snapshot: Snapshot, unseen: Sequence[str]) -> Verdict:
+    """The verdict of a look that has not seen everything: unknown, unless what it saw is certain."""
+    if snapshot.verdict.state in _SURE:
+        return snapshot.verdict
+    words = ", ".join(unseen)
+    waited = duration(snapshot.t)
+    return Verdict(
+        "unknown",
+        f"the look was not finished: no answer in {waited} from: {words}",
+        phase=snapshot.verdict.phase,
+        confidence=0.9,
+        rule="look-unfinished",
+        evidence=(Evidence("proc", f"not seen: {words}"), *snapshot.verdict.evidence[:3]),
+        next=(NextStep("Look for longer", "sgmon status --seconds 10"),),
+    )
 
 
 def gpus_seen(snapshot: Snapshot) -> bool:
@@ -81,18 +133,21 @@ def gpus_seen(snapshot: Snapshot) -> bool:
     return bool(snapshot.gpu.source or snapshot.gpu.unavailable)
 
 
-def complete(snapshot: Snapshot) -> bool:
-    """Whether one look has seen what there is to see."""
-    if not snapshot.looked_for and snapshot.server is None:
-        return False
-    if snapshot.server is None:
-        return True
-    log_seen = (
-        snapshot.log.size is not None
-        or snapshot.server.log_kind not in ("file", "deleted")
-        or any(status.name == "log" for status in snapshot.probes)
-    )
-    gpu_seen = bool(snapshot.gpu.gpus or snapshot.gpu.unavailable) or not any(
-        status.name == "gpu" for status in snapshot.probes
-    )
-    return bool(snapshot.procs.processes) and snapshot.port is not None and log_seen and gpu_seen
+def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
+    """What one look has not seen yet, in words. Without ``asked``: what a verdict cannot do without."""
+    parts = {
+        "watched folders": asked.folders and snapshot.watch_dirs is None,
+        "GPUs": asked.gpus and not gpus_seen(snapshot),
+        "the end of the log": asked.streams and snapshot.log.change != "ended",
+    }
+    server = snapshot.server
+    if server is None:
+        parts["the list of processes"] = not snapshot.looked_for
+    else:
+        failed = {status.name for status in snapshot.probes if status.error}
+        reads_log = server.log_kind in ("file", "deleted") and not asked.streams
+        parts["its processes"] = not snapshot.procs.processes and "procs" not in failed
+        parts["its port"] = snapshot.port is None and "port" not in failed
+        log_seen = snapshot.log.size is not None or any(status.name == "log" for status in snapshot.probes)
+        parts["its log"] = reads_log and not log_seen
+    return tuple(words for words, lacks in parts.items() if lacks)

@@ -65,6 +65,9 @@ def _above(base: str, pid: int, scan: Scan) -> Launcher:
     for found in scan.servers:  # a wrapper: a start script, timeout, uv run
         if pid in tree.ancestors(found.stat.pid, scan.table):
             return found
+    if scan.table[pid].state in ("Z", "X") and scan.table[pid].threads <= 1:
+        comm = clean(scan.table[pid].comm)
+        raise TargetError(f"process {pid} ({comm}) has ended; its parent has not taken note yet", _others(scan))
     argv = scan.argvs.get(pid, ())
     name = clean(" ".join(masked_argv(argv, is_secret_flag)), 60) or clean(scan.table[pid].comm)
     family = registry.family_of_title(argv)

@@ -35,7 +35,10 @@ def test_a_loader_thread_in_a_page_fault() -> None:
     world.log("TP0: Load weight end. elapsed=8.00 s, type=LlamaForCausalLM, avail mem=100.00 GB, mem usage=16.00 GB.")
     hang(world, 70, world["TP1"])
     assert (world.verdict.state, world.verdict.rule, world.verdict.odd_ranks) == ("stalled", "storage", ("TP1",))
-    assert "model-00002-of-00002.safetensors on /mnt/models (fuse.bindfs)" in world.verdict.headline
+    assert (
+        "model-00002-of-00002.safetensors or 1 other mapped shard on /mnt/models (fuse.bindfs)"
+        in world.verdict.headline
+    )
     assert any("its thread 1102" in e.text for e in world.verdict.evidence)
     assert world.verdict.next[1].command == "cat /proc/102/task/1102/stack"
     assert world.since("suspect", 20) <= 35

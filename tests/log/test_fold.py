@@ -133,6 +133,15 @@ def test_a_second_start_in_the_same_file() -> None:
     assert state.last_t - state.first_t < 120  # of the second start alone
 
 
+def test_echoes_of_probes_do_not_make_a_silent_log_young() -> None:
+    """The first reading of a log whose file is young because of the looks of others (or of an earlier one of ours)."""
+    made = LogFold()
+    echo = '[2026-11-29 15:04:{:02d}] INFO:     127.0.0.1:4 - "GET /health HTTP/1.1" 503 Service Unavailable\n'
+    text = "[2026-11-29 15:01:00] Load weight begin. avail mem=1.00 GB\n" + echo.format(0) + echo.format(10)
+    made.feed(LogReading("l", text=text, age_s=2.0), 300.0)
+    assert made.state().last_activity_t == 300.0 - 2.0 - 190.0
+
+
 def test_our_own_probe_is_no_activity() -> None:
     made = LogFold()
     made.feed(LogReading("l", text="[2026-11-29 15:21:29] The server is fired up and ready to roll!\n"), 1.0)

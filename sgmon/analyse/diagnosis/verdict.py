@@ -12,6 +12,7 @@ from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, shut_down
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
+from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
 from sgmon.analyse.diagnosis.log_only import log_only
 from sgmon.analyse.diagnosis.progress import cpu_alone, progress
@@ -20,7 +21,7 @@ from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalle
 from sgmon.analyse.diagnosis.stopped import stopped
 from sgmon.model import Evidence, NextStep, Snapshot, Verdict
 from sgmon.servers import registry
-from sgmon.units import duration
+from sgmon.units import duration, plural
 
 Rule = Callable[[Context], Verdict | None]
 
@@ -158,14 +159,39 @@ def _came_late(context: Context) -> Verdict:
 
 
 def _unjudged(context: Context) -> Verdict:
+    """One look at counters says nothing about movement. Live compilers do, and so does what is younger than any
+    silence: the log's last line, or the server itself."""
+    compiling = [v for v in context.ranks if v.process.compilers]
+    if compiling:
+        first = compiling[0].process.compilers
+        what = f"{plural(len(first), 'live compiler')} below {compiling[0].label}: {first[0].name} {first[0].what}"
+        return Verdict(
+            "progressing",
+            f"{context.phase_words}: {phrase(compiling, 'compiles')} kernels",
+            phase=context.phase,
+            confidence=0.7,
+            rule="first-look",
+            evidence=(Evidence("compiler", what.rstrip(), compiling[0].name), log_fact(context)),
+        )
+    limit_s = context.limits().suspect_s
+    young = (_age_s(context) or limit_s) < limit_s
+    fresh = context.log_activity_t != 0.0 and context.t - context.log_activity_t < limit_s
     return Verdict(
-        "unknown" if _silent_before(context) else "progressing",
+        "progressing" if fresh or young else "unknown",
         f"{context.phase_words}: first look, not known yet whether anything moves",
         phase=context.phase,
         confidence=0.4,
         rule="first-look",
         evidence=(*(quiet_fact(context, v) for v in context.ranks[:2]), log_fact(context)),
     )
+
+
+def _age_s(context: Context) -> float | None:
+    """Seconds since the server was started; None: not known."""
+    server = context.snapshot.server
+    if server is None or server.started_epoch is None:
+        return None
+    return context.snapshot.epoch + context.t - server.started_epoch
 
 
 def _unseen(context: Context) -> Verdict:

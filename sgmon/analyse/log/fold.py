@@ -208,7 +208,7 @@ class LogFold:
         whole, rest = self._log.tail + text[:cut], text[cut:]
         self._log.tail = ""
         if self._is_activity(whole):
-            self._log.last_activity_t = t
+            self._log.last_activity_t = t - self._echo_s(whole)
         before = self._log.gaps.last_t
         self._fold(whole, t)
         dated = self._log.gaps.last_t
@@ -236,6 +236,21 @@ class LogFold:
         return probe is None or any(
             line.strip() and not probe.search(line) for line in text.replace("\r", "\n").split("\n")
         )
+
+    def _echo_s(self, text: str) -> float:
+        """Seconds by which echoes of health probes at the end of ``text`` are younger than the line before them; 0
+        without echoes, or without dates."""
+        probe = self._rules.probe
+        if probe is None or not any(key in text for key in self._rules.probe_keys):
+            return 0.0
+        last: float | None = None
+        for line in reversed(text.split("\n")):
+            record = self._rules.record.match(line)
+            dated = epoch(record["time"]) if record else None
+            if line.strip() and not probe.search(line):
+                return max(0.0, last - dated) if last is not None and dated is not None else 0.0
+            last = dated if last is None else last
+        return 0.0
 
     def _fold(self, text: str, t: float) -> None:
         if "\x1b" in text or self._bare_colours:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sgmon.analyse import thresholds
 from sgmon.model import ActivityClock, Process, RankStack, Wait, WaitKind
 from sgmon.model.procs import STORAGE_WCHANS
+from sgmon.units import plural
 
 #: seconds that a thread must have slept for storage to say what its process waits in: a working one sleeps for less
 ASLEEP_S = 3.0
@@ -69,10 +70,12 @@ def _storage(process: Process, clock: ActivityClock | None) -> Wait | None:
     mount, fstype = (asleep.mount, asleep.fstype) if asleep is not None else ("", "")
     if shards is not None and not mount:
         mount, fstype = shards.mount, shards.fstype
+    more = ""
     if shards is not None and not target:
         target = shards.names[-1]
-    where = f" on {mount} ({fstype})" if mount else ""
-    words = f"waits for storage: {target or 'a page'}{where}"
+        more = f" or {plural(len(shards.names) - 1, 'other mapped shard')}" if len(shards.names) > 1 else ""
+    where = "" if not mount else f" ({fstype})" if mount == target else f" on {mount} ({fstype})"
+    words = f"waits for storage: {target or 'a page'}{more}{where}"
     if asleep is None:
         return Wait(WaitKind.STORAGE, words, "proc", 0.9, target)
     return Wait(WaitKind.STORAGE, words, "proc", 0.9, target, asleep_s=asleep.asleep_s, tid=asleep.tid)

@@ -26,8 +26,10 @@ class ServerProbe:
     kind = "server"
     deadline_s = 4.0
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, found: ServerReading | None = None) -> None:
+        """``found``: a look that was made just now, which is the first reading."""
         self.interval_s = max(0.5, watched.settings.interval_s)
+        self._found = found
         self._watched = watched
         self._known: Server | None = None
         self._settings = watched.settings
@@ -50,7 +52,8 @@ class ServerProbe:
         if fresh and self._known is not None and not gone and not chosen_anew:
             return None
         self._looked_t = now
-        reading = self._look(settings, gone, chosen_anew)
+        found, self._found = self._found, None
+        reading = found if found is not None else self._look(settings, gone, chosen_anew)
         self._next_s = self._pause_s(reading.server, self._watched.clock.now() - now)
         if self._requested == pid:
             self._requested = None

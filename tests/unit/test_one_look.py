@@ -1,0 +1,140 @@
+"""One look: what it waits for, how long, and what it says when it has not seen everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from sgmon.commands.status import PATIENCE_MOST_S, Asked, look, missing, patience, unfinished
+from sgmon.model import (
+    Compiler,
+    Event,
+    LogReading,
+    PortReading,
+    Process,
+    ProcsReading,
+    Role,
+    Server,
+    ServerReading,
+    Snapshot,
+    Verdict,
+)
+from sgmon.watch.engine import Engine
+
+EPOCH = 1_000_000.0
+SERVER = ServerReading(Server(100, 1, log_path="/log", log_kind="file", started_epoch=EPOCH - 500))
+LAUNCHER = Process(100, 1, 1, Role.LAUNCHER, state="S", threads=9, cpu_s=3.0, wchan="poll_schedule_timeout")
+RANK = Process(101, 100, 2, Role.WORKER, state="S", threads=9, cpu_s=3.0, wchan="futex_do_wait")
+PROCS = ProcsReading((LAUNCHER, RANK))
+PORT = PortReading("127.0.0.1", 30000, "refused")
+
+
+class Script:
+    """A source with the events of one look; then ticks until it is stopped."""
+
+    epoch = EPOCH
+    replay = ""
+
+    def __init__(self, *events: Event) -> None:
+        self.events = events
+        self.stopped_t: float | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        t = 0.0
+        for event in self.events:
+            if self.stopped_t is not None:
+                return
+            t = event.t
+            yield event
+        while self.stopped_t is None and t < 60:
+            t += 0.25
+            self.t = t
+            yield Event(t, "tick")
+
+    def stop(self) -> None:
+        self.stopped_t = self.stopped_t or getattr(self, "t", 0.0)
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
+        return None
+
+    def request_ras(self) -> None:
+        pass
+
+    def choose(self, pid: int) -> None:
+        pass
+
+
+def log(
+    age_s: float | None, text: str = "[2026-11-29 15:00:00] Load weight begin. avail mem=1.00 GB\n"
+) -> LogReading:
+    return LogReading("/log", "8:1", 0, text, len(text), age_s=age_s)
+
+
+def seen(*readings: object, patience_s: float = 2.0) -> tuple[Snapshot, Script]:
+    kinds = {ServerReading: "server", ProcsReading: "procs", LogReading: "log", PortReading: "port"}
+    script = Script(*(Event(0.1, kinds[type(one)], one) for one in readings))
+    engine = Engine(script, auto_evidence=False, publish_s=0.0)
+    return look(engine, 0.0, patience_s=patience_s), script
+
+
+def test_it_ends_when_everything_has_answered() -> None:
+    snapshot, script = seen(SERVER, PROCS, log(1.0), PORT)
+    assert snapshot.verdict.state == "progressing" and snapshot.t < 1.0
+    assert script.stopped_t is not None and script.stopped_t < 1.0
+
+
+def test_what_did_not_answer_in_time_is_unknown_and_named() -> None:
+    snapshot, script = seen(SERVER, log(1.0))
+    assert (snapshot.verdict.state, snapshot.verdict.rule) == ("unknown", "look-unfinished")
+    assert "its processes, its port" in snapshot.verdict.headline
+    assert script.stopped_t == pytest.approx(2.0, abs=0.3)
+    nothing, _ = seen()
+    assert nothing.verdict.rule == "look-unfinished" and "list of processes" in nothing.verdict.headline
+
+
+def test_what_is_certain_stands_though_the_look_was_not_finished() -> None:
+    sure = Snapshot(verdict=Verdict("stopped", "TP0 is paused", rule="stopped"))
+    assert unfinished(sure, ["its port"]) is sure.verdict
+
+
+def test_a_loaded_machine_gets_more_time() -> None:
+    assert (patience(1.0, 4), patience(8.0, 4), patience(99.0, 2)) == (2.0, 4.0, PATIENCE_MOST_S)
+
+
+def test_what_was_asked_for_is_waited_for() -> None:
+    assert missing(Snapshot(looked_for="x"), Asked(gpus=True, folders=True, streams=True)) == (
+        "watched folders",
+        "GPUs",
+        "the end of the log",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "age_s", "state"),
+    [
+        (lambda p: replace(p, compilers=(Compiler(7, "cicc", "norm.cu"),)), 300.0, "progressing"),
+        (lambda p: p, 300.0, "unknown"),  # a silent log, and nothing that tells of movement
+        (lambda p: p, 2.0, "progressing"),
+        (lambda p: replace(p, state="T"), 2.0, "stopped"),
+    ],
+)
+def test_one_look_at_a_start(change: Callable[[Process], Process], age_s: float, state: str) -> None:
+    snapshot, _ = seen(SERVER, ProcsReading((LAUNCHER, change(RANK))), log(age_s), PORT)
+    assert snapshot.verdict.state == state
+
+
+def test_no_log_and_an_old_server_is_not_called_progress() -> None:
+    silent = ServerReading(replace(SERVER.server, log_path="", log_kind="pipe"))
+    snapshot, _ = seen(silent, PROCS, PORT)
+    assert (snapshot.verdict.state, snapshot.verdict.rule) == ("unknown", "first-look")
+    young = ServerReading(replace(silent.server, started_epoch=EPOCH - 5))
+    assert seen(young, PROCS, PORT)[0].verdict.state == "progressing"
+
+
+def test_a_rank_that_a_tracer_holds_is_looked_at_for_longer() -> None:
+    held = ProcsReading((LAUNCHER, replace(RANK, state="t", tracer_pid=4711)))
+    snapshot, script = seen(SERVER, held, log(2.0), PORT)
+    assert (snapshot.verdict.state, snapshot.verdict.rule) == ("stopped", "traced")
+    assert script.stopped_t is not None and script.stopped_t < 7.0
