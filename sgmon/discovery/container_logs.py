@@ -17,6 +17,7 @@ from sgmon.proc import fds, stat
 _DOCKER_ROOT = "/var/lib/docker"
 _DOCKER_CONFIG = "/etc/docker/daemon.json"
 _DOCKER_SOCKET = "/var/run/docker.sock"
+_DAEMONS: dict[str, int] = {}  # /proc -> the pid of dockerd, so that not every process is looked at each time
 _SUDO = "run sgmon with sudo, or: "
 
 
@@ -67,9 +68,22 @@ def _docker_logs(host: Inside, argv: tuple[str, ...], container: Container, sour
 
 
 def _daemon(root: str, container: Container) -> tuple[int, tuple[str, ...]] | None:
-    """dockerd: the one that holds this container's log, else the first one."""
-    found = [(pid, stat.cmdline(root, pid)) for pid in _called(root, "dockerd")]
-    return next((one for one in found if _held_log(root, one[0], container)), found[0] if found else None)
+    """dockerd: the one that holds this container's log, else the first one. The last answer is looked at first."""
+    last = _DAEMONS.get(root, 0)
+    if last and _comm(root, last) == "dockerd" and _held_log(root, last, container):
+        return last, stat.cmdline(root, last)
+    found = [(pid, stat.cmdline(root, pid)) for pid in stat.pids(root) if _comm(root, pid) == "dockerd"]
+    one = next((one for one in found if _held_log(root, one[0], container)), found[0] if found else None)
+    if one is not None:
+        _DAEMONS[root] = one[0]
+    return one
+
+
+def _comm(root: str, pid: int) -> str:
+    try:
+        return stat.read(root, pid).comm
+    except OSError:
+        return ""
 
 
 def _held_log(root: str, pid: int, container: Container) -> str:
@@ -213,12 +227,3 @@ def _denied(path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _called(root: str, comm: str) -> Iterator[int]:
-    for pid in stat.pids(root):
-        try:
-            if stat.read(root, pid).comm == comm:
-                yield pid
-        except OSError:
-            continue

@@ -22,13 +22,15 @@ _GENERATIONS = 64  # processes between the server and its container's keeper
 
 class Container(NamedTuple):
     """``keeper`` is the pid of conmon or containerd-shim, which reads the output of the container (None: not seen);
-    ``argv`` is its command line; ``pod`` the uid of a Kubernetes pod, "" outside of one."""
+    ``argv`` is its command line, ``below`` its child above the process that was asked for; ``pod`` the uid of a
+    Kubernetes pod, "" outside of one."""
 
     runtime: str  # docker | podman | cri-o | containerd
     id: str
     pod: str = ""
     keeper: int | None = None
     argv: tuple[str, ...] = ()
+    below: int = 0
 
     @property
     def short(self) -> str:
@@ -51,16 +53,29 @@ def of(root: str, pid: int) -> Container | None:
     return None
 
 
-def keeps(root: str, container: Container, target: str) -> bool:
+def keeps(root: str, container: Container, target: str) -> bool | None:
     """Whether ``target`` (of a link in /proc/PID/fd) is the output of the container's first process: what was started
-    by "docker exec" has another one, which no runtime keeps. True also when that cannot be seen."""
-    for pid in stat.pids(root) if container.keeper is not None else ():
+    by "docker exec" has another one, which no runtime keeps. None: that cannot be seen."""
+    first = _first(root, container)
+    if first is None:
+        return None
+    try:
+        return target in (fds.link(root, first, 1), fds.link(root, first, 2))
+    except OSError:
+        return None
+
+
+def _first(root: str, container: Container) -> int | None:
+    """The pid of the container's pid 1: mostly the one through which the keeper was found."""
+    if container.keeper is None:
+        return None
+    for pid in (container.below, *stat.pids(root)):
         try:
-            if stat.read(root, pid).ppid == container.keeper and status.read(root, pid).ns_pids[-1:] == (1,):
-                return target in (fds.link(root, pid, 1), fds.link(root, pid, 2))
+            if status.read(root, pid).ns_pids[-1:] == (1,) and stat.read(root, pid).ppid == container.keeper:
+                return pid
         except OSError:
             continue
-    return True
+    return None
 
 
 def _groups(root: str, pid: int) -> list[str]:
@@ -73,16 +88,18 @@ def _groups(root: str, pid: int) -> list[str]:
 
 def _keeper(root: str, pid: int) -> Container | None:
     """From conmon or containerd-shim above the process; their arguments are public."""
-    for _ in range(_GENERATIONS):
-        try:
-            pid = stat.read(root, pid).ppid
-            if pid <= 1:
+    try:
+        for _ in range(_GENERATIONS):
+            above = stat.read(root, pid).ppid
+            if above <= 1:
                 return None
-            comm = stat.read(root, pid).comm
+            comm = stat.read(root, above).comm
             if comm.startswith(("conmon", "containerd-shim")):
-                return _named(pid, comm, stat.cmdline(root, pid))
-        except OSError:
-            return None
+                found = _named(above, comm, stat.cmdline(root, above))
+                return found._replace(below=pid) if found is not None else None
+            pid = above
+    except OSError:
+        pass
     return None
 
 

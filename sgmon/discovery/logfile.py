@@ -98,7 +98,11 @@ def _deleted(hop: _Hop) -> LogTarget:
 
 
 def _piped(hop: _Hop) -> LogTarget:
-    """The next program of the pipeline, else the container's runtime, Slurm, or whoever else reads the pipe."""
+    """A container's runtime, when it is known to read this pipe; the next program of the pipeline; else the runtime,
+    Slurm, or whoever has the reading end."""
+    container = containers.of(hop.root, hop.pid)
+    if container is not None and containers.keeps(hop.root, container, hop.target):
+        return container_logs.find(hop.root, container, f"{hop.source} -> {hop.place}")
     reader = output_readers.of_pipe(hop.root, hop.pid, hop.target)
     if reader is not None:
         return _of_reader(hop, reader)
@@ -133,7 +137,7 @@ def _kept(hop: _Hop) -> LogTarget | None:
     """A container's runtime or Slurm reads the output; None for neither."""
     container = containers.of(hop.root, hop.pid)
     if container is not None and (container.keeper is not None or not _from_outside(hop)):
-        if not containers.keeps(hop.root, container, hop.target):
+        if containers.keeps(hop.root, container, hop.target) is False:
             return None  # started with "docker exec", or by a supervisor in the container
         return container_logs.find(hop.root, container, f"{hop.source} -> {hop.place}")
     job = slurm.job(hop.root, hop.pid)

@@ -7,73 +7,19 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.logs import runtimes
-from tests.logs.runtimes import Container, Dockerd, Runtime
-from tests.logs.starts import SPEED, free_port, kinds, ready_as_on_the_host
+from tests.logs.starts import free_port, kinds, ready_as_on_the_host, serve
 from tests.real.watching import ALARMS, Watcher
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-@pytest.fixture(scope="session")
-def dockerd(tmp_path_factory) -> Iterator[Dockerd]:
-    runtimes.need("dockerd", "docker", "runc", "containerd")
-    daemon = Dockerd(tmp_path_factory.mktemp("docker"))
-    try:
-        if why := daemon.until_ready():
-            runtimes.skip(why)
-        yield daemon
-    finally:
-        daemon.stop()
-
-
-@pytest.fixture
-def docker(dockerd) -> Iterator[Runtime]:
-    yield dockerd.runtime
-    dockerd.runtime.clean_up()
-
-
-@pytest.fixture(scope="session")
-def podman_storage(tmp_path_factory) -> Runtime:
-    runtimes.need("podman", "conmon", "runc")
-    runtime = runtimes.podman(tmp_path_factory.mktemp("podman"))
-    if not runtime("info", check=False):
-        runtimes.skip("podman info fails")
-    return runtime
-
-
-@pytest.fixture
-def podman(podman_storage) -> Iterator[Runtime]:
-    yield podman_storage
-    podman_storage.clean_up()
-
-
-def serve(runtime: Runtime, *options: str, scenario: str = "healthy", network: str = "host", speed: float = SPEED):
-    command = ("-m", "tests.logs.in_container", scenario, "2", str(free_port()), str(speed))
-    return runtime.start(*command, options=options, network=network)
-
-
-@pytest.fixture
-def watch(tmp_path) -> Iterator[object]:
-    watchers: list[Watcher] = []
-
-    def start(container: Container, **settings: object) -> Watcher:
-        watchers.append(Watcher(tmp_path / f"{container.name}.jsonl.gz", pid=container.pid, **settings))
-        return watchers[-1]
-
-    yield start
-    for watcher in watchers:
-        watcher.stop()
-
-
-def test_docker(docker, watch, bare):
+def test_docker(docker, beside, bare):
     container = serve(docker)
-    watcher = watch(container)
+    watcher = beside(container)
     ready_as_on_the_host(watcher, bare)
     server = watcher.snapshot.server
     assert server.log_path == docker("inspect", "-f", "{{.LogPath}}", container.name)
@@ -84,48 +30,48 @@ def test_docker(docker, watch, bare):
     assert server.version == "0.5.23"  # read in its own mount namespace
 
 
-def test_docker_with_its_own_network(docker, watch):
+def test_docker_with_its_own_network(docker, beside):
     """127.0.0.1 is another one there: /health is asked in the server's network namespace."""
-    watcher = watch(serve(docker, network="none"))
+    watcher = beside(serve(docker, network="none"))
     assert watcher.wait_for("ready", timeout_s=120)
     assert watcher.snapshot.port.status == 200 and "network namespace" in watcher.snapshot.port.note
 
 
-def test_docker_rotates(docker, watch, bare):
+def test_docker_rotates(docker, beside, bare):
     container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
-    watcher = watch(container)
+    watcher = beside(container)
     ready_as_on_the_host(watcher, bare)
     assert len(list(Path(watcher.snapshot.server.log_path).parent.glob("*-json.log.*"))) > 2
 
 
-def test_a_watch_that_comes_after_rotations(docker, watch, bare):
+def test_a_watch_that_comes_after_rotations(docker, beside, bare):
     container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
-    first = watch(container)
+    first = beside(container)
     first.wait_for("ready", timeout_s=120)
     first.stop()
-    ready_as_on_the_host(watch(container), bare)
+    ready_as_on_the_host(beside(container), bare)
 
 
 @pytest.mark.parametrize("options", [("--log-driver", "local"), ("--log-driver", "local", "-t")])
-def test_a_driver_that_only_docker_reads(docker, watch, bare, options):
+def test_a_driver_that_only_docker_reads(docker, beside, bare, options):
     container = serve(docker, *options)
-    watcher = watch(container)
+    watcher = beside(container)
     ready_as_on_the_host(watcher, bare)
     server = watcher.snapshot.server
     assert server.log_kind == "command" and server.log_command[-1] == container.id
     assert server.log_command[:4] == (*docker.argv, "logs")
 
 
-def test_docker_keeps_no_log(docker, watch):
-    watcher = watch(serve(docker, "--log-driver", "none"))
+def test_docker_keeps_no_log(docker, beside):
+    watcher = beside(serve(docker, "--log-driver", "none"))
     watcher.wait_for("ready", timeout_s=120)
     (gap,) = [gap for gap in watcher.snapshot.server.missing if gap.signal == "log"]
     assert "keeps no log" in gap.why
 
 
-def test_docker_pause(docker, watch):
+def test_docker_pause(docker, beside):
     container = serve(docker, speed=1.0)
-    watcher = watch(container)
+    watcher = beside(container)
     watcher.wait_for("progressing", timeout_s=60)
     container("pause")
     said = watcher.wait_for("stopped", timeout_s=60)
@@ -134,17 +80,17 @@ def test_docker_pause(docker, watch):
     watcher.wait_for("progressing", after=said.at, timeout_s=60)
 
 
-def test_docker_kill(docker, watch):
+def test_docker_kill(docker, beside):
     container = serve(docker, speed=1.0)
-    watcher = watch(container)
+    watcher = beside(container)
     watcher.wait_for("progressing", timeout_s=60)
     container("kill")
     assert watcher.wait_for("crashed", timeout_s=60)
 
 
-def test_a_rank_is_killed_for_memory(docker, watch):
+def test_a_rank_is_killed_for_memory(docker, beside):
     container = serve(docker, "--memory", "600m", speed=1.0)
-    watcher = watch(container)
+    watcher = beside(container)
     end = time.monotonic() + 100
     while not (ranks := [p for p in watcher.snapshot.procs.processes if p.title == "sglang::scheduler_TP1"]):
         assert time.monotonic() < end, watcher.history()
@@ -168,7 +114,7 @@ def test_from_inside_the_container(docker):
     assert seen["server"]["pid"] == 1 and seen["port"]["status"] == 200
 
 
-def test_started_by_an_exec(docker, watch):
+def test_started_by_an_exec(docker, beside):
     """Its output is that of docker exec, which nothing keeps: the container's own log is another one."""
     container = docker.start("-c", "import time; time.sleep(1000)")
     port = str(free_port())
@@ -185,30 +131,30 @@ def test_started_by_an_exec(docker, watch):
             executed.wait()
 
 
-def test_podman(podman, watch, bare):
+def test_podman(podman, beside, bare):
     container = serve(podman)
-    watcher = watch(container)
+    watcher = beside(container)
     ready_as_on_the_host(watcher, bare)
     server = watcher.snapshot.server
     assert server.log_path.endswith(f"{container.id}/userdata/ctr.log")
     assert f"podman container {container.id[:12]} (k8s-file)" in server.log_source
 
 
-def test_podman_with_a_terminal(podman, watch, bare):
-    ready_as_on_the_host(watch(serve(podman, "-t")), bare)
+def test_podman_with_a_terminal(podman, beside, bare):
+    ready_as_on_the_host(beside(serve(podman, "-t")), bare)
 
 
-def test_podman_rotates(podman, watch):
+def test_podman_rotates(podman, beside):
     """conmon begins a new file and throws the old one away: what nobody has read by then is lost, the rest is not."""
-    watcher = watch(serve(podman, "--log-opt", "max-size=8k"))
+    watcher = beside(serve(podman, "--log-opt", "max-size=8k"))
     watcher.wait_for("ready", timeout_s=120)
     assert not ALARMS & set(watcher.states()), watcher.history()
     assert ("ready", "") in kinds(watcher.snapshot.log.milestones)
 
 
-def test_podman_pause_and_kill(podman, watch):
+def test_podman_pause_and_kill(podman, beside):
     container = serve(podman, speed=1.0)
-    watcher = watch(container)
+    watcher = beside(container)
     watcher.wait_for("progressing", timeout_s=60)
     container("pause")
     said = watcher.wait_for("stopped", timeout_s=60)

@@ -16,37 +16,11 @@ from pathlib import Path
 import pytest
 
 from tests.logs import runtimes
-from tests.logs.starts import SPEED, free_port, ready_as_on_the_host
+from tests.logs.starts import SPEED, free_port, ready_as_on_the_host, serve
 from tests.real.watching import Watcher
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-JOURNALD = "/lib/systemd/systemd-journald"
 UNIT = f"sgmon-test-{os.getpid()}.service"
-SOCKET = Path("/run/systemd/journal/stdout")
-
-
-@pytest.fixture
-def journald() -> Iterator[None]:
-    """The one that runs here, else one of our own."""
-    runtimes.need("journalctl", "systemd-cat")
-    if not Path(JOURNALD).exists():
-        runtimes.skip(f"there is no {JOURNALD} (apt-get install systemd)")
-    if any(path.read_text() == "systemd-journal\n" for path in Path("/proc").glob("[0-9]*/comm")):
-        yield
-        return
-    for folder in ("/run/systemd/journal", "/run/log/journal"):
-        os.makedirs(folder, exist_ok=True)
-    SOCKET.unlink(missing_ok=True)
-    daemon = subprocess.Popen([JOURNALD], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    end = time.monotonic() + 20
-    while not SOCKET.exists():
-        if daemon.poll() is not None or time.monotonic() > end:
-            daemon.kill()
-            runtimes.skip(f"systemd-journald does not run here: {daemon.communicate()[1].decode()[-300:]}")
-        select.select([], [], [], 0.05)
-    yield
-    daemon.terminate()
-    daemon.communicate()
 
 
 @pytest.fixture
@@ -87,3 +61,17 @@ def test_a_unit(journald, group, bare, tmp_path):
         watcher.stop()
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
+
+
+def test_dockers_journald_driver(journald, docker, beside, bare):
+    container = serve(docker, "--log-driver", "journald")
+    watcher = beside(container)
+    ready_as_on_the_host(watcher, bare)
+    assert watcher.snapshot.server.log_command[-1] == f"CONTAINER_ID_FULL={container.id}"
+
+
+def test_podmans_journald_driver(journald, podman, beside, bare):
+    container = serve(podman, "--log-driver", "journald")
+    watcher = beside(container)
+    ready_as_on_the_host(watcher, bare)
+    assert watcher.snapshot.server.log_command[-1] == f"CONTAINER_ID_FULL={container.id}"

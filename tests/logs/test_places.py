@@ -108,7 +108,7 @@ def test_the_process_above_tells_more_than_the_group(host):
     host.server(cgroup=f"0::/docker/{ID}\n", ppid=60)
     host.proc.add(60, ["bash"], ppid=50)
     host.proc.add(50, SHIM, comm="containerd-shim")
-    assert of(str(host.proc), 100) == Container("docker", ID, "", 50, tuple(SHIM))
+    assert of(str(host.proc), 100) == Container("docker", ID, "", 50, tuple(SHIM), below=60)
 
 
 # docker
@@ -441,7 +441,9 @@ def test_a_ring_of_pipes_ends(host):
 def test_a_pipeline_inside_of_a_container(host):
     """python ... | tee FILE in the container: a file there, not the container's log."""
     host.write("/srv/f", "text")
-    host.server(cgroup=f"0::/docker/{ID}\n", ppid=50)
+    host.server(cgroup=f"0::/docker/{ID}\n", ppid=99, status="NSpid:\t100\t7\n")
+    own = {0: "/dev/null", 1: "pipe:[90]", 2: "pipe:[91]"}
+    host.proc.add(99, ["sh", "-c", "..."], comm="sh", ppid=50, fds=own, status="NSpid:\t99\t1\n")
     host.proc.add(50, SHIM, comm="containerd-shim")
     tee = {0: "pipe:[78]", 1: "pipe:[90]", 3: "/srv/f"}
     host.proc.add(201, ["tee", "f"], comm="tee", fds=tee, flags={3: WRITE})

@@ -167,7 +167,7 @@ class FileLog:
         text = file.decoder.decode(data)
         file.offset += len(data)
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
-        self.busy = len(data) == ROUND_BYTES
+        self.busy = len(data) == ROUND_BYTES or file.old
         age_s = None if file.caught_up else self._age_s(status)
         file.caught_up = file.caught_up or not self.busy
         return LogReading(
