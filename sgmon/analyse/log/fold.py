@@ -32,7 +32,7 @@ TAIL = LOOK + 1
 #: Characters after which the family is decided, known or not.
 CHOICE = 65_536
 #: Characters from the beginning that are kept, to be read again when something is learned.
-EARLY = 1 << 20
+EARLY = 1 << 18
 #: Writers of one file that are told apart; more are rather numbers of lines.
 WRITERS = 32
 #: So many lines of as many writers have none: what differs is a number or an id of the line.
@@ -169,7 +169,8 @@ class LogFold:
             longest_gap=gaps.gap,
             note=log.note,
         )
-        state = told_apart(run.state(base), {name: part.state(base) for name, part in parts.items()}, log.counts)
+        alone = {name: part.state(base) for name, part in parts.items()} if len(parts) > 1 else {}
+        state = told_apart(run.state(base), alone, log.counts)
         if state.milestones or self._early is None:
             return state
         beginning = "".join(reading.text[:CHOICE] for reading, _ in self._early)[:CHOICE]
@@ -298,7 +299,8 @@ class LogFold:
             if run.wants(rules, special):
                 if index > 0 or not log.open_line:
                     run.skip(lines[index - 1] if index else log.previous)
-                run.line(base + index, lines[index], rules, t, continued=log.open_line and not index)
+                continued = log.open_line and not index
+                run.line(base + index, lines[index], rules, t, continued, special=special)
             at = index + 1
         self._cold(lines, at, stop, t)
         log.lines += len(lines) - 1
@@ -314,7 +316,7 @@ class LogFold:
         run = self._log.run
         while run.wants_every_line and at < stop:
             continued = self._log.open_line and not at
-            run.line(self._log.lines + 1 + at, lines[at], (), t, continued)
+            run.line(self._log.lines + 1 + at, lines[at], (), t, continued, special=False)
             at += 1
         return at
 

@@ -54,6 +54,7 @@ class Milestones:
     dummy_line: int | None = None
     stop_line: int | None = None
     gate_open: bool | None = None
+    moves: int = 0  # milestones and bars taken
     seen: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Milestones:
@@ -83,6 +84,7 @@ class Milestones:
         name, phase = self._named(rule, rank, track, bool(dict(fields).get("draft")))
         made = Milestone(name, rule.event, phase, number, rank, t, seen_t, fields)
         self._keep(made)
+        self.moves += 1
         self._count(name, track)
         if rule.rank_only:
             self.fallback = made
@@ -106,9 +108,11 @@ class Milestones:
             return
         if self.found and self.found[-1].name == made.name and self.found[-1].line == made.line:
             self.found[-1] = made
+            self.moves += 1
         else:
             self._keep(made)
         self.last, self.last_weak = made, False
+        self.moves += 1
         if made.phase:
             self.phase = made.phase
         if rank is not None:
@@ -190,7 +194,7 @@ class Milestones:
 
     def _named(self, rule: Rule, rank: str, track: Track, draft: bool) -> tuple[str, str]:
         name, phase = rule.name, rule.phase
-        if not self.phases.repeated(phase) or rule.weak:
+        if rule.weak or not self.phases.repeated(phase):
             return name, phase
         if name in ("dist_init_begin", "load_begin") or (name == "dist_init_end" and rule.event == "info"):
             if self._second(name, rule, rank, track):

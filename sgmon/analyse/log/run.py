@@ -77,6 +77,7 @@ class Run:
     own: bool = False  # a record of the server's own was there
     remedies: list[tuple[int, str]] = field(default_factory=list)
     clues: list[tuple[int, str]] = field(default_factory=list)
+    late: tuple[tuple[int, str], tuple[str, tuple[str, ...]]] | None = None  # known for so many moves
 
     @classmethod
     def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
@@ -128,10 +129,11 @@ class Run:
         seen_t: float | None,
         continued: bool = False,
         when: float | None = None,
+        special: bool = True,
     ) -> None:
         """Take one line: all its frames and glued records. continued: what is left of a line half taken.
 
-        when: seconds since the epoch, for records without a time.
+        when: seconds since the epoch, for records without a time. special: it may have a literal beside the rules'.
         """
         if self.cut_args and self._more_arguments(text):
             return
@@ -141,7 +143,7 @@ class Run:
         writer = self.errors.writer
         for fragment in fragments(text, self.log):
             self.errors.writer = writer
-            self._record(number, fragment[:LOOK], rules, seen_t)
+            self._record(number, fragment[:LOOK], rules, seen_t, special)
             self.errors.previous = fragment[-400:]
         self.errors.writer = writer
         if not continued and not text.strip() and self.errors.open is not None:
@@ -197,8 +199,8 @@ class Run:
             run_line=self.first_line,
         )
 
-    def _phase(self, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
-        """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
+    def _behind(self) -> tuple[str, tuple[str, ...]]:
+        """Ranks that others have left behind, and their phase."""
         known = catalogue.of(self.log)
         loud = any(
             milestone.rank and not _TP0.search(milestone.rank) and milestone.name in known.filtered
@@ -210,8 +212,15 @@ class Run:
                 return True
             return not known.silent_by_design(self.version, name, rank if "TP" in rank else f"{rank} TP0")
 
+        return self.milestones.behind(prints)
+
+    def _phase(self, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
+        """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
+        key = (self.milestones.moves, self.version)
+        if self.late is None or self.late[0] != key:
+            self.late = (key, self._behind())
         now = self.milestones.phase
-        phase, behind = self.milestones.behind(prints)
+        phase, behind = self.late[1]
         phase = phase or now
         if fatal is None or cause is None:
             return phase, behind
@@ -225,7 +234,7 @@ class Run:
         clue = next((phase for line, phase in self.clues if line == cause.line), "")
         return proven or cause.phase or by_rank or clue or phase, behind
 
-    def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None) -> None:
+    def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None, special: bool) -> None:
         record = Record(text, rules, self.log)
         if record.where.t is None:
             record.where.t = self.when
@@ -256,8 +265,7 @@ class Run:
         for rule, match in record.milestones:
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors
-        opens = "Traceback (most recent call last)" in body or body.startswith("Fatal Python error")
-        opens = opens or bool(self.log.fatal_header.search(body) and header_exception(body))
+        opens = special and self._opens(body)
         named = next((rule for rule in errors if rule.grade in ("root", "exception")), None) if opens else None
         for rule in errors:
             if rule is not named:
@@ -266,10 +274,16 @@ class Run:
             self.errors.open_block(number, text, where, seen_t, named)
         elif not errors and not record.milestones and where.level in ("warning", "error") and where.source != "glog":
             self.warnings += 1
-        if any(word in body for word in self.log.more):
+        if special and any(word in body for word in self.log.more):
             self.errors.context(body, where.rank)
             version = self.log.version.search(body[:4000])
             self.version = self.version or (clean(version[1]) if version else "")
+
+    def _opens(self, body: str) -> bool:
+        """Whether a traceback begins here, or the line names the exception itself."""
+        if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
+            return True
+        return bool(self.log.fatal_header.search(body) and header_exception(body))
 
     def _advice(self, record: Record, number: int) -> None:
         """What the log itself says near an error: what helps, that it goes on, in which phase it was."""
