@@ -36,6 +36,7 @@ from sgmon.model import (
 
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Cause
+from sgmon.servers import registry
 
 SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
 SERIES_STEP_S = 0.9
@@ -109,8 +110,9 @@ class Store:
             return new  # the last server stays in view: its end is what people want to see
         if new.server is not None and _same(new.server, server):
             return replace(new, server=_keep_args(new.server, server))
+        if not new.log.lines or new.server is not None:
+            self._fold = LogFold(registry.get(server.family).log)
         if new.server is not None:
-            self._fold = LogFold()
             self._activity = ActivityTracker()
             new = Snapshot(
                 t=new.t,

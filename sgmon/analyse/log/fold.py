@@ -76,12 +76,12 @@ class LogFold:
     """``feed`` readings in order, ask ``state`` any time."""
 
     def __init__(self, rules: LogRules | None = None) -> None:
-        """rules: of the family that writes it. None: of the one whose language the first lines speak."""
+        """rules: of the family whose process writes it, unless the first lines speak another's language."""
         self._given = rules
         self._start()
 
     def _start(self) -> None:
-        self._known = self._given
+        self._known: LogRules | None = None
         self._rules = self._given or registry.log_rules()[0]
         self._envelope = Envelope(self._rules)
         self._log = _Log(Run.begin(self._rules))
@@ -110,7 +110,7 @@ class LogFold:
     def _choose(self) -> None:
         if self._known is not None or self._early is None:
             return
-        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early))
+        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early), self._given)
         if self._known is not None and self._known is not self._rules:
             self._rules, self._envelope = self._known, Envelope(self._known)
             raise _LearnedError

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, decode, holds, pieces, raw_lines
 from sgmon.analyse.log.envelope import Envelope, uncoloured
+from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import describe, describe_in
 from sgmon.analyse.log.search import Count, Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
@@ -212,7 +213,7 @@ class LogIndex:
         raw, _ = raw_lines(held.file, block, held.size)
         for offset, text in raw:
             if hint is None or hint(text):
-                yield from ((offset, self._line(0, piece)) for piece in pieces(text))
+                yield from ((offset, self._line(0, piece)) for piece in self._pieces(text))
 
     def _read(self, held: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
         raw, ended = raw_lines(held.file, block, size)
@@ -228,7 +229,7 @@ class LogIndex:
             if offset <= reused:
                 continue
             at = number + index if number else 0
-            entries.extend((offset, self._line(at, piece)) for piece in pieces(text))
+            entries.extend((offset, self._line(at, piece)) for piece in self._pieces(text))
         return _Kept(size, ended, before, entries)
 
     def _line(self, number: int, text: str) -> LogLine:
@@ -239,6 +240,11 @@ class LogIndex:
             text = clean(line.text, CELLS)
             line = LogLine(number, text, line.rank, line.t, line.level, line.kind, line.milestone)
         return line
+
+    def _pieces(self, text: str) -> list[str]:
+        """As ``pieces``; a JSON object is one, whatever its text holds."""
+        self._learn()
+        return [text] if self._envelope.json is not None and text[:1] == "{" else pieces(text)
 
     def _described(self, number: int, text: str) -> LogLine:
         self._learn()
@@ -252,10 +258,15 @@ class LogIndex:
         if held is None or self._learned >= min(held.size, TAUGHT):
             return
         self._learned = min(held.size, TAUGHT)
-        lines = uncoloured(decode(held.file.read(0, TAUGHT))).split("\n")
-        for _ in range(TAUGHTS):
-            if self._envelope.learn(lines) is None:
-                return
+        text = uncoloured(decode(held.file.read(0, TAUGHT)))
+        rules = choose(text, self.rules)
+        if rules is not None and rules is not self.rules:
+            self.speak(rules)
+        lines = text.split("\n")
+        learned = sum(self._envelope.learn(lines) is not None for _ in range(TAUGHTS))
+        if learned:
+            with held.lock:
+                held.blocks.clear()
 
     def offset_of(self, number: int) -> int | None:
         """Where line ``number`` (from 1) begins; None when it is not there or not counted yet."""
