@@ -86,7 +86,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class LogError:
-    """The first cause that the log names. kind as in docs (oom_cuda, port_in_use ...)."""
+    """The first cause that the log names. kind as in docs (oom_cuda, port_in_use ...).
+
+    exception, message: of a traceback's last line; "" where the cause is no exception. code: the source line that
+    raised it; place: "function (file.py:12)", the innermost frame that is not the standard library's. file: a file
+    that it, or a later exception of the same chain, names.
+    """
 
     kind: str
     line: int
@@ -94,6 +99,11 @@ class LogError:
     rank: str = ""
     seen_t: float | None = None
     advice: str = ""  # what the log itself says would help
+    exception: str = ""
+    message: str = ""
+    code: str = ""
+    place: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

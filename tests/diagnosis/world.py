@@ -123,6 +123,14 @@ class World:
         if not self.history or snapshot.verdict != self.history[-1][1]:
             self.history.append((snapshot.t, snapshot.verdict))
 
+    def raw(self, text: str) -> None:
+        """Text of the log as it is."""
+        size = self.offset + len(text)
+        self.step(
+            Event(self.t, "log", LogReading("/tmp/server.log", "8:1", self.offset, text, size, age_s=self.age_s))
+        )
+        self.offset = size
+
     def log(self, *lines: str) -> None:
         """Lines in SGLang's words; "TP1: text" gets the prefix of that rank."""
         text = ""
@@ -132,11 +140,7 @@ class World:
                 text += f"[2026-11-29 15:00:00 {rank}] {words}\n"
             else:
                 text += f"[2026-11-29 15:00:00] {line}\n"
-        size = self.offset + len(text)
-        self.step(
-            Event(self.t, "log", LogReading("/tmp/server.log", "8:1", self.offset, text, size, age_s=self.age_s))
-        )
-        self.offset = size
+        self.raw(text)
 
     def everywhere(self, words: str) -> None:
         self.log(*(f"{r.name}: {words}" if r.name else words for r in self.ranks))

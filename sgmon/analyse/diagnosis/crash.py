@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
@@ -24,7 +23,6 @@ _SIGNALS = {
     13: "SIGPIPE",
     15: "SIGTERM",
 }
-_WEIGHT_FILE = re.compile(r"[\w.-]+\.(?:safetensors|bin|pt|gguf)\b(?!\.index)")
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
 #: deaths this close were seen in one reading: which came first is not in /proc
@@ -254,13 +252,12 @@ def _error_fact(error: LogError) -> Evidence:
 
 
 def _error_headline(context: Context, error: LogError, phase: str) -> str:
-    """ "TP1: out of GPU memory (KV cache)"; a missing weight file is named where the log names it."""
+    """ "TP1: out of GPU memory (KV cache): 924.00 MiB asked, 230.00 MiB free"."""
     who = f"{error.rank}: " if error.rank else ""
-    words = catalogue.of_family(context.snapshot.log.family).error_words(error.kind)
-    file = _WEIGHT_FILE.search(error.text) if error.kind == "weights_missing" else None
-    if file is not None:
-        words = f"weight file {clean(file[0], 80)} is missing"
-    return f"{who}{words} ({'after it was ready' if context.was_ready else context.phases.words(phase)})"
+    words = cause_words(error, catalogue.of_family(context.snapshot.log.family))
+    stage = "after it was ready" if context.was_ready else context.phases.words(phase)
+    amounts = figures(error)
+    return f"{who}{words} ({stage})" + (f": {amounts}" if amounts else "")
 
 
 def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:

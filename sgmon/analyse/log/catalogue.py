@@ -129,6 +129,10 @@ class Catalogue:
         """Words for the name of an error; one that the catalogue does not know shows its own name."""
         return self._words.get(kind, kind.replace("_", " "))
 
+    def has_words(self, kind: str) -> bool:
+        """Whether the catalogue knows this error; else its name is the exception's class."""
+        return kind in self._words
+
     def step(self, kind: str) -> str:
         """What helps against an error, as an instruction; "": nothing is known."""
         return next((rule.step for rule in self.rules if rule.name == kind and rule.step), "")

@@ -24,6 +24,11 @@ LIMIT = 200
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
 _FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>\S+)')
+_MARKS = re.compile(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
+#: a file that an exception names: a path, or a name with the ending of a model's files
+_FILE = re.compile(
+    r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
+)
 _HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 
 
@@ -42,6 +47,8 @@ class Candidate:
     shell: bool = False
     phase: str = ""
     frames: tuple[Frame, ...] = ()  # of its traceback, innermost first
+    code: str = ""  # the last source line of its traceback
+    file: str = ""  # that it, or a later exception of its chain, names
 
 
 @dataclass(slots=True)
@@ -65,12 +72,15 @@ class Block:
     headless: bool = False
     named: Rule | None = None
     frames: list[Frame] = field(default_factory=list)
+    code: str = ""
+    file: str = ""
 
     def candidate(self) -> Candidate:
         """What this block says about the cause."""
         made = self._candidate()
         phase = made.phase or (self.named.phase if self.named else "")
-        return replace(made, rank=made.rank or self.rank, phase=phase, frames=tuple(reversed(self.frames)))
+        frames = tuple(reversed(self.frames))
+        return replace(made, rank=made.rank or self.rank, phase=phase, frames=frames, code=self.code, file=self.file)
 
     def _candidate(self) -> Candidate:
         if self.best is not None:
@@ -171,6 +181,10 @@ class Errors:
             block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
         if block is None or not body.strip():
             return
+        if not frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
+            block.code = body.strip()
+        if name and not block.file:
+            block.file = next(iter(_FILE.findall(body)), "")
         message = body.partition(":")[2].strip() if name else ""
         for rule in found:
             rank = block.rank or self._died(body)

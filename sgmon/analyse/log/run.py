@@ -20,6 +20,7 @@ from sgmon.analyse.log.records import Record, exception_name, fragments
 from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
 from sgmon.model.server import ServerArgs
+from sgmon.model.stacks import Frame as StackFrame
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 from sgmon.text import clean, mask
@@ -508,4 +509,25 @@ class Run:
             rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
         advice = next((text for line, text in self.remedies if cause.line <= line <= cause.line + FAR), "")
         text = clean(mask(cause.text.strip()), ERROR_TEXT)
-        return LogError(cause.kind, cause.line, text, rank, cause.seen_t, advice)
+        name = exception_name(text)
+        return LogError(
+            cause.kind,
+            cause.line,
+            text,
+            rank,
+            cause.seen_t,
+            advice,
+            exception=name,
+            message=text.partition(":")[2].strip() if name else "",
+            code=clean(mask(cause.code), ERROR_TEXT),
+            place=_place(cause.frames),
+            file=clean(mask(cause.file), ERROR_TEXT),
+        )
+
+
+def _place(stack: tuple[StackFrame, ...]) -> str:
+    """ "function (file.py:12)": the innermost frame outside of the standard library; "" without one."""
+    for frame in stack:
+        if "/lib/python" not in frame.file or "-packages/" in frame.file:
+            return clean(f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})", 100)
+    return ""
