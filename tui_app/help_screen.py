@@ -36,6 +36,7 @@ _STATE_WORDS = {
     "waiting": "no server seen yet",
     "progressing": "activity within the usual quiet time",
     "slow": "makes progress, but past the usual time of this phase",
+    "will-fail": "goes on, and cannot get ready; the headline says why",
     "waiting-by-design": "a gate, a peer that is not started, another process's build lock",
     "suspect": "no activity for longer than usual; evidence is being taken",
     "stalled": "no progress, and the pattern is that of a hang",

@@ -28,6 +28,7 @@ STATE_STYLES: dict[str, StateStyle] = {
     "waiting": StateStyle("○", "WAITING", "info"),
     "progressing": StateStyle("▶", "PROGRESSING", "ok"),
     "slow": StateStyle("▶", "SLOW", "warn"),
+    "will-fail": StateStyle("▲", "WILL FAIL", "warn"),
     "waiting-by-design": StateStyle("○", "WAITING (EXPECTED)", "info"),
     "suspect": StateStyle("◐", "SUSPECT", "warn"),
     "stalled": StateStyle("■", "STALLED", "bad"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose
+from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.ranks.make import with_ranks
@@ -33,6 +34,7 @@ from sgmon.model import (
     VerdictChange,
     WatchDirReading,
 )
+from sgmon.model.preflight import Preflight
 
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Cause
@@ -43,7 +45,7 @@ SERIES_STEP_S = 0.9
 OLD_POINTS = 180
 KEPT_VERDICTS = 64
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
-_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras"})
+_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight"})
 
 
 class Store:
@@ -78,6 +80,8 @@ class Store:
             new = with_reading(new, reading)
         elif isinstance(reading, StartReading):
             new = replace(new, start=reading)
+        elif isinstance(reading, Preflight):
+            new = replace(new, preflight=reading)
         elif isinstance(reading, WatchDirReading):
             new = replace(new, watch_dirs=reading)
         elif isinstance(reading, Baseline):
@@ -88,6 +92,7 @@ class Store:
             new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
             new = with_ranks(new)
+        new = with_forecasts(old, new)
         if event.kind in _JUDGED:
             new = _judge(self._with_causes(new))
         self.snapshot = new

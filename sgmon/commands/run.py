@@ -19,8 +19,8 @@ from pathlib import Path
 from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
 from sgmon.commands.live import live_engine
-from sgmon.commands.wait import AtEnd, Waiting, add_waiting_arguments, wait_for
-from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, seconds, watch_dirs
+from sgmon.commands.wait import AtEnd, add_waiting_arguments, wait_for, waiting_of
+from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, watch_dirs
 from sgmon.settings import Settings
 
 #: a server that ends kills its children first, which takes some seconds
@@ -81,7 +81,7 @@ def start(command: list[str], log: str) -> Started:
 def run(args: argparse.Namespace) -> int:
     """Without a screen (``--wait``). The screen is ``tui_app``'s."""
     try:
-        waiting = Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall))
+        waiting = waiting_of(args)
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)

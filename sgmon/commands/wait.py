@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sgmon.commands import NO_SERVER, NOT_READY, READY, exit_code
+from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
@@ -22,8 +22,9 @@ from sgmon.watch.engine import Engine
 
 LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
+DOOMED = "will-fail"
 #: states whose coming is said at once; everything else waits for the next line
-_TURNS = frozenset({"suspect", "stalled", "stopped", "crashed", "unhealthy", "ready"})
+_TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "unhealthy", "ready"})
 #: a dead process is seen before the lines that tell why it died are read
 CAUSE_S = 1.0
 
@@ -43,6 +44,7 @@ def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
         default="30s",
         help="how long a stalled or stopped verdict must hold (default 30s)",
     )
+    parser.add_argument("--fail-fast", action="store_true", help="end (3) as soon as it is sure that it will fail")
     parser.add_argument(
         "--on-stall",
         metavar="CMD",
@@ -65,7 +67,8 @@ class AtEnd:
 class Waiting:
     """Looks at each snapshot and decides whether the wait is over. ``code`` is None until then."""
 
-    def __init__(self, timeout_s: float, stall_s: float) -> None:
+    def __init__(self, timeout_s: float, stall_s: float, *, fail_fast: bool = False) -> None:
+        self.fail_fast = fail_fast
         self.timeout_s = timeout_s
         self.stall_s = stall_s
         self.code: int | None = None
@@ -89,6 +92,8 @@ class Waiting:
                 self.code = exit_code(state)
         else:
             self._standing_since = None
+            if state == DOOMED and self.fail_fast:
+                self.code = STALLED
         if self.code is None and snapshot.server is None and self.ended():
             self.code = NO_SERVER
         if self.code is None and snapshot.t >= self.timeout_s:
@@ -99,7 +104,7 @@ class Waiting:
 def run(args: argparse.Namespace) -> int:
     try:
         settings = settings_from(args)
-        waiting = Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall))
+        waiting = waiting_of(args)
         if settings.pid is not None:
             find(Path(settings.proc_root), settings)
     except UsageError as err:
@@ -108,6 +113,11 @@ def run(args: argparse.Namespace) -> int:
         return say_no_server(err, as_json=args.json)
     at_end = AtEnd(args.json, args.on_stall, args.report)
     return wait_for(live_engine(settings), waiting, at_end, quiet=args.quiet)
+
+
+def waiting_of(args: argparse.Namespace) -> Waiting:
+    """What to wait for, by the arguments. Raises ``UsageError``."""
+    return Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall), fail_fast=args.fail_fast)
 
 
 def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = False) -> int:

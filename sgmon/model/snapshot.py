@@ -10,6 +10,7 @@ from sgmon.model.baseline import Baseline
 from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
 from sgmon.model.port import PortReading
+from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.procs import ProcsReading
 from sgmon.model.rank import Rank
 from sgmon.model.ras import RasReading
@@ -54,6 +55,7 @@ Reading = Union[
     StartReading,
     Baseline,
     WatchDirReading,
+    Preflight,
 ]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
@@ -69,6 +71,7 @@ KINDS: dict[str, type] = {
     "start": StartReading,
     "baseline": Baseline,
     "watchdir": WatchDirReading,
+    "preflight": Preflight,
 }
 
 
@@ -139,6 +142,8 @@ class Snapshot:
     verdicts: tuple[VerdictChange, ...] = ()
     replay: str = ""  # "" when live, else what is replayed and where
     start: StartReading | None = None
+    preflight: Preflight | None = None  # facts of the start; None: not read yet
+    forecasts: tuple[Forecast, ...] = ()  # what follows from them, the worst first
     watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
     saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last

@@ -8,6 +8,7 @@ STATES = (
     "waiting",
     "progressing",
     "slow",
+    "will-fail",
     "waiting-by-design",
     "suspect",
     "stalled",

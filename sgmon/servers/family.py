@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sgmon.model import ServerArgs
 from sgmon.model.roles import Role
 from sgmon.servers.phases import PhaseTable
+from sgmon.servers.start_rules import StartRules
 
 if TYPE_CHECKING:
     from sgmon.analyse.diagnosis.context import Context
@@ -187,6 +188,7 @@ class ServerFamily:
     env_prefixes: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     compile_caches: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    start: StartRules = StartRules()  # for what will fail, before it fails
 
 
 @lru_cache(maxsize=8)

@@ -136,8 +136,11 @@ def test_a_start_that_goes_on_ends_ready(name: str) -> None:
 
 def test_port_in_use_is_warned_of_before_the_load() -> None:
     changes, _ = played("cpu-port-in-use-long")
-    early = [c for c in changes if c.t < 60 and any("held by" in e.text for e in c.verdict.evidence)]
-    assert early and early[0].t < 25
+    said = first(changes, "will-fail")
+    assert said is not None and said.t < 3
+    assert "held by pid" in said.verdict.headline and said.verdict.headline.endswith("while the HTTP server starts")
+    assert said.verdict.next[0].command.startswith("ps ")
+    assert states(changes)[-1] == "crashed"
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda p: p.name)

@@ -24,3 +24,11 @@ def test_ready_at_once_and_a_stall_when_it_has_held() -> None:
     assert not waiting.look(seen(20, "progressing"))
     assert not waiting.look(seen(25, "stopped"))
     assert waiting.look(seen(26, "ready")) and waiting.code == 0
+
+
+def test_a_start_that_will_fail_ends_the_wait_only_when_asked() -> None:
+    doomed = Snapshot(t=1.0, verdict=Verdict("will-fail", "the port is held"))
+    patient, hasty = Waiting(60, 30), Waiting(60, 30, fail_fast=True)
+    assert not patient.look(doomed)
+    assert hasty.look(doomed)
+    assert hasty.code == 3

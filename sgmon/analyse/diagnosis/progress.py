@@ -8,7 +8,6 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.load import load_fact, load_of
-from sgmon.analyse.diagnosis.ready import foreign_holder
 from sgmon.analyse.diagnosis.slowness import SlowKind, Slowness, slowness
 from sgmon.analyse.ranks.doing import doing
 from sgmon.model import Bar, Evidence, NextStep, Rank, Verdict
@@ -108,9 +107,6 @@ def _bar(context: Context) -> Bar | None:
 
 def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
-    port = foreign_holder(context)
-    if port is not None:
-        found.append(port)
     load = load_of(context)
     if load is not None and (load.done_bytes or load.share is not None):
         found.append(load_fact(load))

@@ -44,15 +44,6 @@ def port_is_ours(port: PortReading | None) -> bool | None:
     return False if all(x.ours is False for x in port.listeners) else None
 
 
-def foreign_holder(context: Context) -> Evidence | None:
-    """Said from the first second: servers find a port in use only after the whole load."""
-    words = port_holder(context)
-    port = context.snapshot.port
-    if not words or port is None:
-        return None
-    return Evidence("port", f"{words}: this start will fail at its end", pid=port.listeners[0].pid)
-
-
 def port_holder(context: Context) -> str:
     """ "port 30000 is held by pid 4242 (python3 -m http.server)"; "" when it is free, our own or not known."""
     port = context.snapshot.port

@@ -9,8 +9,8 @@ from sgmon.analyse.diagnosis.blame import Blame, find_blame
 from sgmon.analyse.diagnosis.clocks import clock_fact, kill_clocks
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import STEP_STACKS, dump_step, files_facts, log_fact, quiet_fact, since, wait_fact
+from sgmon.analyse.diagnosis.foreseen import certain
 from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
-from sgmon.analyse.diagnosis.ready import foreign_holder
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 from sgmon.units import duration, plural
@@ -219,9 +219,7 @@ def _evidence(context: Context, blame: Blame | None) -> tuple[Evidence, ...]:
     found.append(log_fact(context))
     past = usual.words(context.snapshot)
     history = Evidence("history", past) if past else None
-    extra = [
-        e for e in (*map(clock_fact, kill_clocks(context)[:1]), history, foreign_holder(context)) if e is not None
-    ]
+    extra = [e for e in (*map(clock_fact, kill_clocks(context)[:1]), history, *certain(context)) if e is not None]
     extra = [*files_facts(context)[:1], *extra[:1]]
     return (*found[: 5 - len(extra)], *extra)
 

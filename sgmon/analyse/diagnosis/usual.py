@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from sgmon.model import Milestone, Snapshot, Usual
+from sgmon.servers.phases import PhaseTable
 from sgmon.units import duration, plural
 
 #: how much later than usual is late; a cold start may well take three times as long as the warm ones before it
@@ -27,6 +28,16 @@ def eta_s(snapshot: Snapshot) -> float | None:
         usual, milestone = passed
         remains = base.ready_median_s - usual.median_s - (snapshot.t - _passed_t(snapshot, milestone))
     return remains if remains > 0 else None
+
+
+def until_phase_s(snapshot: Snapshot, phases: PhaseTable, phase: str) -> float | None:
+    """Seconds until the end of ``phase``, as starts like this one took; None: no number, or later than usual."""
+    base, began = snapshot.baseline, snapshot.began_t
+    if base is None or began is None or not base.phases or not phase:
+        return None
+    to_end = sum(one.median_s for one in base.phases if 0 <= phases.order(one.phase) <= phases.order(phase))
+    left = to_end - (snapshot.t - began)
+    return left if left > 0 else None
 
 
 def next_usual(snapshot: Snapshot) -> Usual | None:

@@ -12,6 +12,7 @@ from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, shut_down
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
+from sgmon.analyse.diagnosis.foreseen import with_forecast
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
 from sgmon.analyse.diagnosis.log_only import log_only
@@ -53,7 +54,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
-_AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect"})
+_AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
 #: the name under which `sgmon run` says that what it started has ended
 COMMAND = "command"
@@ -64,7 +65,7 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     if snapshot.server is None:
         return _settle(snapshot, log_only(snapshot) or _no_server(snapshot))
     context = context_of(snapshot)
-    found = with_cause(snapshot, _judge(context))
+    found = with_forecast(context, with_cause(snapshot, _judge(context)))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *holders))
     return _settle(snapshot, replace(found, missing=missing_signals(context)))

@@ -84,11 +84,11 @@ def _by_formula(gpus: tuple[Gpu, ...], process: Process, server: Server) -> int 
     if process.role == Role.IMPORTING and not process.rank_inferred:
         return None
     logical = get(server.family).discovery.gpu_of(server.args, process.rank)
-    index = None if logical is None else _physical(gpus, logical, server.visible_devices)
+    index = None if logical is None else physical(gpus, logical, server.visible_devices)
     return index if index in {gpu.index for gpu in gpus} else None
 
 
-def _physical(gpus: tuple[Gpu, ...], logical: int, visible: str | None) -> int | None:
+def physical(gpus: tuple[Gpu, ...], logical: int, visible: str | None) -> int | None:
     """The NVML index of a CUDA number. CUDA_VISIBLE_DEVICES holds numbers or (starts of) UUIDs, up to the first
     that does not exist."""
     if visible is None or not visible.strip():

@@ -9,6 +9,7 @@ from sgmon.servers.sglang.clocks import kill_clocks
 from sgmon.servers.sglang.log import RULES
 from sgmon.servers.sglang.phases import PHASES
 from sgmon.servers.sglang.stacks import STACKS
+from sgmon.servers.sglang.start import RULES as START
 
 FAMILY = ServerFamily(
     name="sglang",
@@ -45,5 +46,6 @@ FAMILY = ServerFamily(
     launcher_kills_itself=True,
     env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # older versions import vllm
     packages=("sgl-kernel", "sglang-kernel"),
+    start=START,
     compile_caches=(("SGLANG_DG_CACHE_DIR", "~/.cache/deep_gemm", (".lock",)),),
 )

@@ -1,0 +1,78 @@
+"""The forecasts of a watched start: its facts made into what the rules of ``sgmon.foresight`` look at. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sgmon.analyse.gpu.holders import Holding, holdings_in
+from sgmon.analyse.gpu.rank_mapping import physical
+from sgmon.foresight.check import forecast
+from sgmon.foresight.start import RankGpu, Start
+from sgmon.model import Gpu, Server, Snapshot
+from sgmon.model.preflight import Forecast, Preflight
+from sgmon.servers import registry
+from sgmon.servers.family import ServerFamily
+from sgmon.text import clean
+
+
+def with_forecasts(old: Snapshot, new: Snapshot) -> Snapshot:
+    """``new`` with its forecasts, made anew only where something that they are made of has changed since ``old``."""
+    if new.server is None or not new.server.args_known:
+        return replace(new, forecasts=()) if new.forecasts else new
+    if old.server is new.server and all(a is b for a, b in zip(_inputs(old), _inputs(new), strict=True)):
+        return new
+    found = forecast(start_of(new, new.server))
+    return new if found == new.forecasts else replace(new, forecasts=found)
+
+
+def _inputs(snapshot: Snapshot) -> tuple[object, ...]:
+    return snapshot.preflight, snapshot.port, snapshot.gpu, snapshot.procs
+
+
+def start_of(snapshot: Snapshot, server: Server) -> Start:
+    """The start that ``snapshot`` shows. Who listens on the port is taken from the newest look at it."""
+    facts = snapshot.preflight if snapshot.preflight is not None else Preflight()
+    port = snapshot.port
+    if port is not None and port.port == server.args.port and port.answer:
+        facts = replace(facts, port=port.listeners)
+    if not facts.env and server.visible_devices:
+        facts = replace(facts, env=(("CUDA_VISIBLE_DEVICES", server.visible_devices),))
+    family = registry.get(server.family)
+    version = server.version or snapshot.log.version
+    cards = None if snapshot.gpu.unavailable or not snapshot.gpu.source else len(snapshot.gpu.gpus)
+    return Start(family, server.args, facts, tuple(_gpus(snapshot, server, family, version)), version, cards)
+
+
+def _gpus(snapshot: Snapshot, server: Server, family: ServerFamily, version: str) -> Iterable[RankGpu]:
+    """One GPU for each rank of this node, by the family's formula."""
+    by_index = {gpu.index: gpu for gpu in snapshot.gpu.gpus}
+    for number in dict.fromkeys(family.start.gpus(server.args, version)):
+        index = None if number is None else physical(snapshot.gpu.gpus, number, server.visible_devices)
+        gpu = None if index is None else by_index.get(index)
+        if gpu is not None and not gpu.error and not gpu.slices:
+            yield _rank_gpu(gpu, holdings_in(snapshot, gpu))
+
+
+def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
+    """What others hold is known only where every holder is: an unseen one may be the rank itself."""
+    others = [one for one in held if one.kind in ("orphan", "other-server", "stranger", "mps")]
+    known = all(one.kind != "unseen" and one.used_bytes is not None for one in held)
+    names = ", ".join(f"pid {one.pid} ({clean(one.name, 40)})" for one in others[:2])
+    return RankGpu(
+        rank=", ".join(gpu.ranks),
+        index=gpu.index,
+        total_bytes=gpu.total_bytes,
+        others_bytes=sum(one.used_bytes or 0 for one in others) if known else None,
+        holders=names,
+        pid=others[0].pid if others else None,
+    )
+
+
+def will_fail(snapshot: Snapshot) -> tuple[Forecast, ...]:
+    """The forecasts of failure that still stand."""
+    return tuple(one for one in snapshot.forecasts if one.level == "will-fail")
+
+
+def warnings(snapshot: Snapshot) -> tuple[Forecast, ...]:
+    return tuple(one for one in snapshot.forecasts if one.level == "warning")

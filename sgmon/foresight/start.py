@@ -1,0 +1,109 @@
+"""A start as the rules see it: its family, its arguments, the facts, and the memory of its GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sgmon.model import ServerArgs
+from sgmon.model.preflight import Forecast, Level, ModelFolder, Preflight
+from sgmon.model.verdict import NextStep
+from sgmon.servers.family import ServerFamily
+from sgmon.servers.start_rules import StartOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RankGpu:
+    """The GPU that a rank uses. others_bytes: held by processes that are not this start's; None: not known.
+    holders: who they are, in words. capability: of its CUDA cores (9.0); None: not known."""
+
+    rank: str
+    index: int
+    total_bytes: int | None = None
+    others_bytes: int | None = None
+    holders: str = ""
+    pid: int | None = None
+    capability: float | None = None
+
+    @property
+    def free_bytes(self) -> int | None:
+        """What this start can have of it."""
+        if self.total_bytes is None or self.others_bytes is None:
+            return None
+        return self.total_bytes - self.others_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Everything that the rules look at."""
+
+    family: ServerFamily
+    args: ServerArgs
+    facts: Preflight
+    gpus: tuple[RankGpu, ...] = ()
+    version: str = ""
+    cards: int | None = None  # GPUs that the driver lists; None: not asked
+
+    @property
+    def options(self) -> StartOptions:
+        return self.family.start.options(self.args)
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.args.device == "cpu"
+
+    @property
+    def loads_files(self) -> bool:
+        """Whether the weights come from the model's own safetensors files (no dummy, remote or sharded format)."""
+        return self.args.load_format in self.family.start.file_formats
+
+    @property
+    def stays_local(self) -> bool:
+        """Whether what is missing is not fetched: the model is a folder here, or the hub is switched off."""
+        model = self.facts.model
+        return self.offline or (model is not None and not model.from_cache)
+
+    @property
+    def offline(self) -> bool:
+        """Whether the hub may not be asked."""
+        return any(
+            self.facts.variable(name).upper() in ("1", "ON", "YES", "TRUE")
+            for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+        )
+
+    def phase(self, stage: str) -> str:
+        """The family's phase in which something of this stage fails; ``StartRules.stages``."""
+        return dict(self.family.start.stages).get(stage, "")
+
+
+def fine(rule: str, check: str, text: str, signal: str = "files") -> Forecast:
+    return Forecast(rule, check, Level.OK, text, signal=signal)
+
+
+def unknown(rule: str, check: str, text: str, signal: str = "files") -> Forecast:
+    return Forecast(rule, check, Level.UNKNOWN, text, signal=signal)
+
+
+def doubt(
+    rule: str, check: str, text: str, step: NextStep | None = None, *, signal: str = "files", pid: int | None = None
+) -> Forecast:
+    return Forecast(rule, check, Level.WARNING, text, signal=signal, step=step, pid=pid)
+
+
+def doomed(
+    rule: str,
+    check: str,
+    text: str,
+    why: str,
+    phase: str,
+    step: NextStep,
+    *,
+    signal: str = "files",
+    pid: int | None = None,
+) -> Forecast:
+    """It cannot go well; ``why`` says why not."""
+    return Forecast(rule, check, Level.WILL_FAIL, text, why, phase, signal, step, pid)
+
+
+def label(folder: ModelFolder) -> str:
+    """ "model", by the last part of its path."""
+    return folder.asked.rstrip("/").rsplit("/", 1)[-1] or folder.asked

@@ -1,0 +1,93 @@
+"""What SGLang's arguments and files say of a start that has not happened yet.
+
+Facts: sglang 0.5.23 srt/server_args.py, srt/arg_groups/fields/*.py, srt/model_loader/weight_utils.py,
+srt/models/registry.py, srt/configs/update_config.py, srt/entrypoints/http_server.py.
+"""
+
+from __future__ import annotations
+
+from sgmon.model import ServerArgs
+from sgmon.servers.sglang.ranks import gpu_of, rank_labels
+from sgmon.servers.start_rules import Defect, StartOptions, StartRules
+
+
+def options(args: ServerArgs) -> StartOptions:
+    """From the arguments as found, which the log's line gives with all defaults ("None", "False")."""
+    raw = dict(args.raw)
+
+    def text(name: str) -> str:
+        value = raw.get(name, "")
+        return "" if value in ("None", "null") else value
+
+    def switch(name: str) -> bool:
+        return raw.get(name, "").lower() in ("true", "1", "yes")
+
+    offload = text("cpu_offload_gb") not in ("", "0") or text("offload_group_size") not in ("", "-1", "0")
+    return StartOptions(
+        tokenizer_path=text("tokenizer_path"),
+        no_tokenizer=switch("skip_tokenizer_init"),
+        trust_remote_code=switch("trust_remote_code"),
+        quantization=text("quantization"),
+        memory_share=_share(text("mem_fraction_static")),
+        draft_path=text("speculative_draft_model_path"),
+        partly_elsewhere=offload or text("torchao_config") != "" or text("weight_cache_mode") not in ("", "off"),
+    )
+
+
+def _share(text: str) -> float | None:
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 < share <= 1 else None
+
+
+def shares_port(args: ServerArgs) -> bool:
+    """Only with --enable-http-worker-reuseport does uvicorn's socket set SO_REUSEPORT (0.5.23 http_server.py)."""
+    return dict(args.raw).get("enable_http_worker_reuseport", "").lower() in ("true", "1")
+
+
+def pads_heads(args: ServerArgs) -> bool:
+    """On a CPU heads are padded to fit (``adjust_config_with_unaligned_cpu_tp``); other devices than CUDA are not
+    known."""
+    return args.device not in ("", "cuda")
+
+
+def gpus(args: ServerArgs, version: str) -> tuple[int | None, ...]:
+    return tuple(gpu_of(args, rank) for rank in rank_labels(args, version))
+
+
+RULES = StartRules(
+    options=options,
+    stages=(
+        ("arguments", "launch"),
+        ("tokenizer", "launch"),
+        ("rendezvous", "dist_init"),
+        ("weights", "weights"),
+        ("kv_cache", "kv_cache"),
+        ("port", "http"),
+    ),
+    file_formats=frozenset({"auto", "safetensors"}),
+    share_of="free",
+    shares_port=shares_port,
+    pads_heads=pads_heads,
+    gpus=gpus,
+    rendezvous_variable="SGLANG_DISTRIBUTED_INIT_METHOD_OVERRIDE",
+    models="srt/models",
+    model_class=r"^EntryClass\s*=\s*(?:\[(?P<list>[^\]]*)\]|(?P<one>\w+))",
+    heads_assert=r"assert self\.total_num_heads % \w+ == 0",
+    proofs=(
+        ("missing-shard", "srt/model_loader/weight_utils.py", "(incomplete download?)"),
+        ("index-read", "srt/model_loader/weight_utils.py", 'json.load(f)["weight_map"]'),
+    ),
+    defects=(
+        Defect(
+            (0, 4, 10),
+            (0, 4, 10),
+            "with --skip-server-warmup /health stays at 503",
+            "sglang 0.4.10.post2, http_server.py",
+            "Leave --skip-server-warmup out, or take another version",
+            lambda args: args.skip_server_warmup,
+        ),
+    ),
+)

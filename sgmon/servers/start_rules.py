@@ -1,0 +1,65 @@
+"""What a family must tell so that a start can be judged before it has happened (``sgmon.foresight``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sgmon.model import ServerArgs
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the arguments say beyond ``ServerArgs``. memory_share: of the GPU's memory (0..1); None: not given.
+
+    partly_elsewhere: weights are kept on the host or made smaller, so that their bytes on a GPU are not known.
+    """
+
+    tokenizer_path: str = ""
+    no_tokenizer: bool = False
+    trust_remote_code: bool = False
+    quantization: str = ""
+    memory_share: float | None = None
+    draft_path: str = ""
+    partly_elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A version that is known to fail: first and last release, for which arguments, in words, and where it is
+    reported."""
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    text: str
+    report: str
+    advice: str
+    applies: Callable[[ServerArgs], bool] = field(default=lambda args: True)
+
+
+@dataclass(frozen=True, slots=True)
+class StartRules:
+    """stages: (stage, phase in which something of it fails); stages: arguments, tokenizer, rendezvous, weights,
+    kv_cache, port. file_formats: load formats that read the model's own safetensors. share_of: "free" or "total",
+    what ``memory_share`` is a share of. shares_port: whether the server sets SO_REUSEPORT. pads_heads: whether
+    heads that cannot be divided are padded. gpus: (args, version) -> the CUDA numbers of this node's ranks.
+    rendezvous_variable: set when the ranks meet elsewhere.
+
+    models: folder of the package's model files. model_class: names of the classes that such a file offers, groups
+    ``list`` or ``one``. heads_assert: its line that demands divisible heads. proofs: (name, file of the package, text
+    that is in it where this version checks that).
+    """
+
+    options: Callable[[ServerArgs], StartOptions] = field(default=lambda args: StartOptions())
+    stages: tuple[tuple[str, str], ...] = ()
+    file_formats: frozenset[str] = frozenset()
+    share_of: str = "free"
+    shares_port: Callable[[ServerArgs], bool] = field(default=lambda args: True)
+    pads_heads: Callable[[ServerArgs], bool] = field(default=lambda args: True)
+    gpus: Callable[[ServerArgs, str], tuple[int | None, ...]] = field(default=lambda args, version: ())
+    rendezvous_variable: str = ""
+    models: str = ""
+    model_class: str = ""
+    heads_assert: str = ""
+    proofs: tuple[tuple[str, str, str], ...] = ()
+    defects: tuple[Defect, ...] = ()
