@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from sgmon.commands.watching import UsageError, say_usage, settings_from
 from sgmon.settings import Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model import LogState, Snapshot
 from widgets.ages import rough
@@ -14,8 +14,7 @@ from widgets.phases import natural_key
 SPAN_S = 5.0
 
 
-@dataclass(frozen=True)
-class LogView:
+class LogView(Struct, frozen=True):
     """What decides the panel's look, apart from where the reader stands."""
 
     version: int = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.model import LogLine
 from sgmon.text import MASK, mask
@@ -19,8 +20,7 @@ LONGEST = 4_000
 _REGEX = re.compile(r"\.[*+?]|\\[dwsbDWSB.]|\||^\^|\$$|\[[^\]]+\][*+?{]|\(\?|\)[*+?]|\w[*+]")
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """One search. ``inverse`` asks for the lines without it."""
 
     text: str
@@ -117,8 +117,7 @@ def _any_in(literals: tuple[str, ...], text: str) -> bool:
     return any(literal in text for literal in literals)
 
 
-@dataclass(frozen=True)
-class LogFilter:
+class LogFilter(Struct, frozen=True):
     """Which lines pass: of one rank, with or without a pattern."""
 
     rank: str = ""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from rich.cells import cell_len
 
 from sgmon.units import duration, plural, rank_list
@@ -17,8 +16,7 @@ GUTTER = 3
 CLOCKS = ("clock", "since", "none")
 
 
-@dataclass(frozen=True)
-class RowFormat:
+class RowFormat(Struct, frozen=True):
     """How rows are painted."""
 
     width: int = 80

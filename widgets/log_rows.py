@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.model import LogLine
 from widgets.log_text import Entry, Wanted
@@ -24,8 +26,7 @@ _BAR_NAME = re.compile(r"[\d(:|]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """What one row of the log shows. ``key`` orders rows; it survives folding and filtering."""
 
     offset: int
@@ -46,8 +47,7 @@ class Row:
         return (self.offset, self.part)
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
+class Folding(Struct, frozen=True):
     """What is folded and what passes."""
 
     every_line: bool = False
@@ -57,8 +57,7 @@ class Folding:
     opened: frozenset[int] = frozenset()  # offsets of lines whose traceback is shown in full
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     offset: int
     part: int
     kind: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from widgets.log_rows import Folder, Folding, Row
@@ -19,8 +20,7 @@ SUFFIX_CELLS = 14  # room for who printed a line, after its wrapped text
 KEPT_BLOCKS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A screen row: a row, or one wrapped piece of it."""
 
     row: Row

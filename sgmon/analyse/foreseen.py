@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.analyse.gpu.holders import Holding, holdings_in
 from sgmon.analyse.gpu.rank_mapping import physical

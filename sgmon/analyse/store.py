@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from pathlib import Path
+
+import msgspec
 
 from sgmon.commands import FAILED, READY, USAGE
 from sgmon.commands import log as log_command
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         return USAGE
     diff = compare(a, b)
     if args.json:
-        body = {"schema": 1, "a": _head(a, args.a), "b": _head(b, args.b), **dataclasses.asdict(diff)}
+        body = {"schema": 1, "a": _head(a, args.a), "b": _head(b, args.b), **msgspec.to_builtins(diff)}
         print_json(body)
     else:
         print("\n".join(as_lines(diff, a, b, args.a, args.b)))
@@ -84,5 +85,5 @@ def _head(one: FinishedStart, name: str) -> dict[str, object]:
         "outcome": one.outcome,
         "s": one.duration_s,
         "lines": one.lines,
-        **dataclasses.asdict(one.key),
+        **msgspec.to_builtins(one.key),
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import threading
 from pathlib import Path
+
+import msgspec
 
 from sgmon.collect.gpu.probe import GpuProbe
 from sgmon.collect.probes.base import Clock, ProbeError, Watched
@@ -85,4 +86,4 @@ def ask_gpu(settings: Settings) -> GpuReading | None:
 
 
 def _safe(check: Check) -> dict[str, str]:
-    return {name: mask(clean(value)) for name, value in dataclasses.asdict(check).items()}
+    return {name: mask(clean(value)) for name, value in msgspec.to_builtins(check).items()}

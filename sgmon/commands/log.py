@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import dataclasses
 import gzip
 import io
 import json
@@ -14,6 +13,8 @@ import sys
 import zlib
 from collections.abc import Iterator
 from itertools import chain
+
+import msgspec
 
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
@@ -82,7 +83,7 @@ def _object(state: LogState, path: str, known: LogState | None, against: str) ->
     found = as_json(state, path)
     if known is not None:
         diff, here, there = _diff(state, known, path, against)
-        found["against"] = {"file": against, "lines": [here.lines, there.lines], **dataclasses.asdict(diff)}
+        found["against"] = {"file": against, "lines": [here.lines, there.lines], **msgspec.to_builtins(diff)}
     return found
 
 

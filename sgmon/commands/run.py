@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
@@ -44,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the server's command line")
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A server that sgmon started. It is in its own session: it goes on when sgmon ends."""
 
     child: subprocess.Popen[bytes]

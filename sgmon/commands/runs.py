@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from sgmon import units
 from sgmon.commands import FAILED, READY, USAGE
@@ -100,6 +101,6 @@ def full(one: FinishedStart) -> list[str]:
 
 
 def _object(one: FinishedStart) -> dict[str, Any]:
-    body = dataclasses.asdict(one)
+    body = msgspec.to_builtins(one)
     key = body.pop("key")
     return {"id": body.pop("id"), **key, **body, "phases": one.phases}

@@ -7,10 +7,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.stacks.causes import book_of, match, with_entries
@@ -108,8 +108,7 @@ def look(watched: Watched, ranks: Sequence[str], samples: int, native: bool) -> 
     return summarize(server.pid, server.family, server.version or log.version, dumps, hits, ras)
 
 
-@dataclass(frozen=True, slots=True)
-class _Targets:
+class _Targets(Struct, frozen=True):
     """Whose stacks: of the ranks as often as asked, of the others once."""
 
     ranks: tuple[int, ...]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code
 from sgmon.commands.after import run_hook, write_report, write_step_summary
@@ -55,8 +57,7 @@ def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object at the end (docs/status.schema.json)")
 
 
-@dataclass(frozen=True, slots=True)
-class AtEnd:
+class AtEnd(Struct, frozen=True):
     """What to do when the wait is over."""
 
     as_json: bool = False

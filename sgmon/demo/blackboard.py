@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sgmon.demo.mapping import Mapping
 
@@ -17,8 +18,7 @@ _ACTED_AT, _USED_AT, _SLOT_BYTES = 12, 16, 32
 MODES = ("off", "idle", "load", "work", "spin")
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """pid 0: not born yet. acted: the guard has sent the signal that the scenario asks for."""
 
     pid: int = 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from sgmon.demo.scenarios import BY_NAME, Scenario
 
@@ -16,8 +18,7 @@ PLAY_VARIABLE = "SGMON_DEMO_PLAY"
 GPUS_VARIABLE = "SGMON_DEMO_GPUS"
 
 
-@dataclass(frozen=True, slots=True)
-class Play:
+class Play(Struct, frozen=True):
     """One run of one scenario."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from sgmon.proc import stat
 from sgmon.proc.stat import Stat
@@ -59,8 +60,7 @@ def descendants_of(pid: int, below: Mapping[int, list[int]]) -> list[int]:
     return seen
 
 
-@dataclass(slots=True)
-class Members:
+class Members(Struct):
     """The processes that belong, or belonged, to one launcher. Kept between reads: when the launcher dies its
     children get another parent, and are found by memory only.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 #: note: worth knowing; bad: hides something or will spoil a start; unknown: it could not be read
 Status = Literal["ok", "note", "bad", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """``name``: what was looked at. ``text``: what was found. ``remedy``: what to do, or a command to copy."""
 
     group: str

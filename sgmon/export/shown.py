@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon import units
 from sgmon.model import Mark, PortReading, Process, Rank, Server, Snapshot

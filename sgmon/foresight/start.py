@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model import ServerArgs
 from sgmon.model.preflight import Forecast, Level, ModelFolder, Preflight
@@ -11,8 +11,7 @@ from sgmon.servers.family import ServerFamily
 from sgmon.servers.start_rules import StartOptions
 
 
-@dataclass(frozen=True, slots=True)
-class RankGpu:
+class RankGpu(Struct, frozen=True):
     """The GPU that a rank uses. others_bytes: held by processes that are not this start's; None: not known.
     holders: who they are, in words. capability: of its CUDA cores (9.0); None: not known."""
 
@@ -32,8 +31,7 @@ class RankGpu:
         return self.total_bytes - self.others_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Everything that the rules look at."""
 
     family: ServerFamily

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon import units
 from sgmon.history.finished_start import FinishedStart, PassedMilestone
@@ -28,8 +29,7 @@ _CHATTER = frozenset(
 _KEY = ("model", "version", "parallel", "gpu", "host", "mount", "caches")
 
 
-@dataclass(frozen=True, slots=True)
-class MilestonePair:
+class MilestonePair(Struct, frozen=True):
     """One milestone of one rank in both starts; None: not there."""
 
     name: str
@@ -38,8 +38,7 @@ class MilestonePair:
     b: PassedMilestone | None
 
 
-@dataclass(frozen=True, slots=True)
-class StartDiff:
+class StartDiff(Struct, frozen=True):
     """What differs between A and B. first_divergence: the first milestone that only one of them has passed.
 
     key, args, env: (name, in A, in B). slower: the phase whose duration differs most, and by how many seconds B

@@ -12,11 +12,11 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from sgmon.history.baseline import baseline
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
@@ -179,7 +179,7 @@ def _json(value: object) -> str:
 
 def _start(row: sqlite3.Row) -> FinishedStart:
     return FinishedStart(
-        key=StartKey(**{name: row[name] for name in StartKey.__dataclass_fields__}),
+        key=StartKey(**{name: row[name] for name in StartKey.__struct_fields__}),
         started=row["started"],
         pid=row["pid"],
         outcome=row["outcome"],

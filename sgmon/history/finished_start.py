@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.analyse.phase_times import phase_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class StartKey:
+class StartKey(Struct, frozen=True):
     """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", ""."""
 
     model: str
@@ -20,8 +19,7 @@ class StartKey:
     caches: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PassedMilestone:
+class PassedMilestone(Struct, frozen=True):
     """One milestone of a start: seconds since the server began, and its line in the log."""
 
     name: str
@@ -31,8 +29,7 @@ class PassedMilestone:
     phase: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedStart:
+class FinishedStart(Struct, frozen=True):
     """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line)."""
 
     key: StartKey

@@ -1,4 +1,4 @@
-"""The nouns of sgmon: frozen dataclasses, tuples only, standard library only.
+"""The nouns of sgmon: frozen Structs of msgspec, tuples only, no other library.
 
 Unknown is ``None`` and its reason is in a ``Missing``; zero is a measurement.
 Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch`` is the wall

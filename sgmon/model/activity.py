@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.roles import Role
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """One sign of activity: which signal moved, how much (in words), when."""
 
     signal: str
@@ -18,8 +17,7 @@ class Mark:
     queued: bool = False  # of signal cpu: CPU time that was wanted, and mostly waited for
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityClock:
+class ActivityClock(Struct, frozen=True):
     """Signs of activity of one process (a rank, or the launcher), newest first; one mark per signal.
 
     Signals: log, bar, bytes, memory, gpu_memory, cpu, compiler, title, network, power, files.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Usual:
+class Usual(Struct, frozen=True):
     """One milestone of ``count`` starts: seconds since the server began (median, p90) and its line in the log."""
 
     name: str
@@ -16,8 +15,7 @@ class Usual:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class UsualPhase:
+class UsualPhase(Struct, frozen=True):
     """How long one phase lasts, first milestone to the next phase's first."""
 
     phase: str
@@ -25,8 +23,7 @@ class UsualPhase:
     p90_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 
     longest_gap_s: the longest silence of the log that nine of ten starts stay under; longest_quiet_s: the same for

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class GpuProcess:
+class GpuProcess(Struct, frozen=True):
     """A holder of GPU memory as the driver lists it. used_bytes None: the driver does not tell."""
 
     pid: int
@@ -18,8 +17,7 @@ class GpuProcess:
     inferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSlice:
+class GpuSlice(Struct, frozen=True):
     """One MIG instance of a GPU. slot: its place on the parent."""
 
     slot: int
@@ -30,8 +28,7 @@ class GpuSlice:
     processes: tuple[GpuProcess, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One GPU. used_bytes excludes the driver's reserve where the driver tells it (memory v2)."""
 
     index: int
@@ -60,8 +57,7 @@ class Gpu:
     minor: int | None = None  # N of /dev/nvidiaN; not always the index
 
 
-@dataclass(frozen=True, slots=True)
-class GpuLoad:
+class GpuLoad(Struct, frozen=True):
     """What a card does, by ten seconds of its utilisation and power. One decision: panel and verdict read it.
 
     work: "spins" (pinned at 100 % with flat power near idle: it waits in a collective), "works", "idle", or "" (not
@@ -80,8 +76,7 @@ class GpuLoad:
     util_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuReading:
+class GpuReading(Struct, frozen=True):
     """All GPUs, or why there are none.
 
     While NVML fails, ``unavailable`` says why, ``state`` in one word, ``failing_s`` for how many seconds; ``gpus``

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.server import ServerArgs
 
 
-@dataclass(frozen=True, slots=True)
-class LogReading:
+class LogReading(Struct, frozen=True):
     """New text of the log file, not yet cut into lines (decoded, invalid bytes replaced, NULs kept).
 
     change: "" | "missing" | "appeared" | "rotated" | "truncated" | "deleted" | "unreadable" | "skipped" | "ended".
@@ -29,8 +28,7 @@ class LogReading:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any."""
 
     number: int
@@ -42,8 +40,7 @@ class LogLine:
     milestone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Milestone:
+class Milestone(Struct, frozen=True):
     """A milestone seen in the log. name as in docs (load_begin, kv_alloc ...), phase likewise; t epoch or None."""
 
     name: str
@@ -56,8 +53,7 @@ class Milestone:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RankProgress:
+class RankProgress(Struct, frozen=True):
     """The last milestone of one rank. event: begin | info | end."""
 
     rank: str
@@ -69,8 +65,7 @@ class RankProgress:
     event: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A tqdm bar, its newest state. name: weights_progress, graph_progress ... done/total are counts."""
 
     name: str
@@ -84,8 +79,7 @@ class Bar:
     finished: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LogError:
+class LogError(Struct, frozen=True):
     """The first cause that the log names. kind as in docs (oom_cuda, port_in_use ...).
 
     exception, message: of a traceback's last line; "" where the cause is no exception. code: the source line that
@@ -106,24 +100,21 @@ class LogError:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QuietGap:
+class QuietGap(Struct, frozen=True):
     """Silence between two dated lines, in seconds."""
 
     s: float
     after_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogPart:
+class LogPart(Struct, frozen=True):
     """One of several servers in a text. name: who wrote its lines, as the envelope has it."""
 
     name: str
     state: LogState
 
 
-@dataclass(frozen=True, slots=True)
-class LogState:
+class LogState(Struct, frozen=True):
     """Everything that the log has told so far. Lines themselves are in the log index, not here."""
 
     family: str = ""  # whose rules it was read with

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """Who holds the listening socket. ours None: the owner could not be found out (permission)."""
 
     address: str
@@ -18,8 +17,7 @@ class Listener:
     accept_queue: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PortReading:
+class PortReading(Struct, frozen=True):
     """One look at host:port.
 
     answer: "refused" (nothing listens), "mute" (accepts, no answer in time), "http" (status set),

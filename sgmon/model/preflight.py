@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Union
+
+from msgspec import Struct
 
 from sgmon.model.port import Listener
 from sgmon.model.verdict import Missing, NextStep
@@ -21,8 +22,7 @@ class Level(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """What one rule says of a start. ``check``: what was looked at ("port 30000").
 
     why: the reason why it cannot go well, with its source; "" for a level below WILL_FAIL. phase: where it will fail.
@@ -39,8 +39,7 @@ class Forecast:
     pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """A safetensors file. wanted_bytes: how long it must be by its own header; None where the header is not readable.
 
     weights: (dtype, bytes) of its tensors. error: why its header is none, in words.
@@ -65,8 +64,7 @@ class Place(str, Enum):
     HIDDEN = "hidden"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """A model's (or tokenizer's) folder. ``asked``: the path as it was given; ``path``: where it is here.
 
     from_cache: a snapshot in the hub's cache. names: of its files. config: of config.json, a nested text_config's
@@ -96,8 +94,7 @@ class ModelFolder:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Struct, frozen=True):
     """An address of the arguments. what: "host" or "rendezvous". error: "" | "unknown" (no such name) | "failed"."""
 
     what: str
@@ -106,8 +103,7 @@ class Resolved:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """The file system of a folder that the start writes to. free_bytes None: it did not answer (``hung``)."""
 
     what: str
@@ -120,8 +116,7 @@ class Space:
     fstype: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What the machine and the group give to the start; None: not known, or no limit."""
 
     memory_available_bytes: int | None = None
@@ -134,8 +129,7 @@ class Limits:
     swap_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(Struct, frozen=True):
     """What the files of the installed package tell. architectures None: not looked up.
 
     model_file: where the model's class is; asserts: its lines that demand divisible heads. proofs: names of the
@@ -148,8 +142,7 @@ class Installed:
     proofs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Preflight:
+class Preflight(Struct, frozen=True):
     """Facts about a start, read from outside. key: the server that they are of; None: a command line alone.
 
     port, rendezvous: who listens there; None: not known. interfaces: (name, is it up). away: the server has other

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.roles import Role
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class FdTarget:
+class FdTarget(Struct, frozen=True):
     """A descriptor and what it points at (readlink only; never opened)."""
 
     fd: int
@@ -17,8 +16,7 @@ class FdTarget:
     note: str = ""  # e.g. "ESTAB 127.0.0.1:43452 -> 127.0.0.1:52553", "LISTEN 0.0.0.0:20555", "lock file"
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedCall:
+class BlockedCall(Struct, frozen=True):
     """The system call a thread is blocked in, from /proc/PID/syscall.
 
     name "" with number -1: in the kernel without a call (a page fault).
@@ -66,8 +64,7 @@ STORAGE_WCHANS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadWait:
+class ThreadWait(Struct, frozen=True):
     """A thread (the main one too) that waits for storage: in state D, or asleep in one of ``STORAGE_WCHANS``.
 
     asleep_s: seconds in which it has not run at all, at least. target: the file that it waits for, "" where the
@@ -85,8 +82,7 @@ class ThreadWait:
     fstype: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TcpPeer:
+class TcpPeer(Struct, frozen=True):
     """One TCP socket of a process (from /proc/PID/net/tcp{,6} by inode)."""
 
     local: str
@@ -97,8 +93,7 @@ class TcpPeer:
     peer_pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Compiler:
+class Compiler(Struct, frozen=True):
     """A live descendant that compiles (ninja, nvcc, cicc, ptxas, cc1plus, g++ ...). CPU seconds so far."""
 
     pid: int
@@ -107,8 +102,7 @@ class Compiler:
     cpu_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
+class Shards(Struct, frozen=True):
     """Weight files mapped now, from /proc/PID/maps; sizes in bytes."""
 
     names: tuple[str, ...] = ()
@@ -117,8 +111,7 @@ class Shards:
     fstype: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One process of the tree at one time; counters are totals since its start.
 
     rank: as the server's log spells it ("TP0", "DP0 TP1"), or "" where it gives none.
@@ -201,8 +194,7 @@ class Process:
         return next((target.rsplit("/", 1)[-1][-24:] for target in open_files), "")
 
 
-@dataclass(frozen=True, slots=True)
-class ProcsReading:
+class ProcsReading(Struct, frozen=True):
     """All processes of the tree; host counters that explain them."""
 
     processes: tuple[Process, ...] = ()

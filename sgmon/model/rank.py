@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from sgmon.model.activity import ActivityClock, Mark
 from sgmon.model.gpu import Gpu
@@ -71,8 +72,7 @@ def cpu_counts(wait: WaitKind, done: bool) -> bool:
     return wait not in PEER_WAITS and wait is not WaitKind.IDLE and not done
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """What a rank waits in. text: words that follow a name ("waits for ..."). signal: where it was read.
 
     sure: 0..1, a judgement. target: the file, socket or lock. holder: the pid that holds a lock. asleep_s: seconds in
@@ -89,8 +89,7 @@ class Wait:
     tid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RankStack:
+class RankStack(Struct, frozen=True):
     """What the fresh dumps of a rank say. frame: "function (file)" of the wait, or the innermost function.
 
     words: what it waits in; "" when it works. works: no wait that is known. moving: samples differ.
@@ -103,8 +102,7 @@ class RankStack:
     moving: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RankMilestone:
+class RankMilestone(Struct, frozen=True):
     """A milestone that a rank has passed. event: begin | info | end. t: watch seconds (negative: before the watch),
     by the better of the log's clock and the time when it was seen; None: neither is known."""
 
@@ -115,8 +113,7 @@ class RankMilestone:
     t: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """One rank, or, before there are any, the process that the start waits for.
 
     name: as the server's log spells it ("TP0", "DP0 TP1"); "" for an only rank. label: what a sentence calls it

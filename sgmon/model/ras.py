@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class RasRank:
+class RasRank(Struct, frozen=True):
     """One rank of a communicator. counts: collectives launched so far, by name; None: not told (text form).
 
     A missing rank gave no data in time: ``unresponsive`` or already ``dead`` in NCCL's eyes.
@@ -24,8 +23,7 @@ class RasRank:
     dead: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RasCommunicator:
+class RasCommunicator(Struct, frozen=True):
     """One communicator. status: OK | MISMATCH (counts differ) | INCOMPLETE (ranks missing) | NCCL's own word.
 
     behind: ranks with the lower count, who have not entered the collective the others wait in.
@@ -41,8 +39,7 @@ class RasCommunicator:
     crossed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RasReading:
+class RasReading(Struct, frozen=True):
     """One answer.
 
     answer: "ok", "refused" (nobody listens: before the first communicator, after the job, or switched

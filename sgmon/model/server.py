@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class ServerArgs:
+class ServerArgs(Struct, frozen=True):
     """The arguments that matter to a monitor. ``None`` means: not given, so the server's own default holds.
 
     known False: nothing could be read (a title hides the command line, and the log has no line with the arguments).
@@ -55,8 +54,7 @@ class ServerArgs:
 RETITLED = "retitled: not known yet"
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """One server seen in /proc. ``start_ticks`` (field 22 of stat) tells a reused pid from the old one."""
 
     pid: int
@@ -96,8 +94,7 @@ class Server:
         return self.pid, self.start_ticks
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One server that could be watched; the picker lists them."""
 
     pid: int
@@ -109,8 +106,7 @@ class Candidate:
     family: str = ""  # name of its ``ServerFamily``; "" in recordings from before this field
 
 
-@dataclass(frozen=True, slots=True)
-class ServerReading:
+class ServerReading(Struct, frozen=True):
     """What the target probe saw. ``server`` is None while there is none; ``looked_for`` says what was looked for.
 
     ``gone_pid``: the process of ``server`` has ended. ``server`` stays named until another one takes its place.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Union
+
+from msgspec import Struct
 
 from sgmon.model.activity import ActivityClock
 from sgmon.model.baseline import Baseline
@@ -33,8 +34,7 @@ ZONE_S = 900.0
 ZONE_EARLY_S, ZONE_LATE_S = 1.5, 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeReading:
+class ProbeReading(Struct, frozen=True):
     """A probe about itself: it has been in one call since ``in_flight_since_t`` (None: it answered), or its error."""
 
     name: str
@@ -75,8 +75,7 @@ KINDS: dict[str, type] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """A reading or a failure. t: watch seconds when it was taken; took_s: how long it took."""
 
     t: float
@@ -85,8 +84,7 @@ class Event:
     took_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeStatus:
+class ProbeStatus(Struct, frozen=True):
     """How a probe is doing; ages are computed from these and Snapshot.t."""
 
     name: str
@@ -97,8 +95,7 @@ class ProbeStatus:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """A short history: (t, value); value None is a gap."""
 
     name: str
@@ -109,8 +106,7 @@ class Series:
 LOG_FILE_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """An immutable view of everything known at ``t``."""
 
     t: float = 0.0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.roles import Role
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One Python (or native) frame. file is shortened to the package-relative path."""
 
     function: str
@@ -18,8 +17,7 @@ class Frame:
     native: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """One thread, innermost frame first. ``active`` is py-spy's guess and is not to be believed."""
 
     tid: int | None
@@ -29,8 +27,7 @@ class Thread:
     frames: tuple[Frame, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StackDump:
+class StackDump(Struct, frozen=True):
     """One py-spy dump of one process, or why there is none. command: what was run, to copy.
 
     sample: 0 for the first of its request. request: the number of ``StacksReading.request``.
@@ -50,8 +47,7 @@ class StackDump:
     request: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StacksReading:
+class StacksReading(Struct, frozen=True):
     """The new dumps of one request: each is in one reading. why: "key d", "key D", "auto: suspect".
 
     done: all of its dumps are there. Requests are answered one after the other, in the order of their numbers.
@@ -63,8 +59,7 @@ class StacksReading:
     done: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class StackClass:
+class StackClass(Struct, frozen=True):
     """Ranks that are in the same place, over all samples. frames innermost first.
 
     outlier: the others wait for these ranks, as far as stacks alone can tell. moving: the samples differ.
@@ -77,8 +72,7 @@ class StackClass:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StackChange:
+class StackChange(Struct, frozen=True):
     """What the main thread of a process did since its dump before. was, now: its innermost functions, if it moved."""
 
     pid: int
@@ -89,8 +83,7 @@ class StackChange:
     now: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StackView:
+class StackView(Struct, frozen=True):
     """What the dumps of one request show together."""
 
     request: int
@@ -98,8 +91,7 @@ class StackView:
     changes: tuple[StackChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CauseSource:
+class CauseSource(Struct, frozen=True):
     """What a cause was read from. kind: stack | ras | log | process | port. rank: of a stack or a process.
 
     t: watch seconds when a stack or NCCL's answer was taken; None: the others are read anew all the time.
@@ -110,8 +102,7 @@ class CauseSource:
     t: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CauseHit:
+class CauseHit(Struct, frozen=True):
     """An entry of the cause book that fits what is seen. confidence 0..1 is a judgement of the book's author.
 
     ranks: where it was seen, () when only the log or NCCL reported it. by_user: from the user's own book.

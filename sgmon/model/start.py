@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.model.verdict import Missing
 
 
-@dataclass(frozen=True, slots=True)
-class StartReading:
+class StartReading(Struct, frozen=True):
     """Read once a server, when it is first seen. env: the launcher's settings that matter, secrets masked.
 
     cached: share (0..1) of the model's files that were in the page cache then; None: not known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 STATES = (
     "waiting",
@@ -21,8 +21,7 @@ STATES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """A signal that could not be had: which, why, and what would give it."""
 
     signal: str
@@ -30,8 +29,7 @@ class Missing:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One fact that carries a verdict. ``signal`` names where it was read (log, proc, gpu, port ...)."""
 
     signal: str
@@ -41,16 +39,14 @@ class Evidence:
     value: float | str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NextStep:
+class NextStep(Struct, frozen=True):
     """What to do next: words, and a command to copy (may be empty)."""
 
     text: str
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """State, headline in words, and the evidence. ``confidence`` is 0..1, a judgement, not a frequency."""
 
     state: str
@@ -67,8 +63,7 @@ class Verdict:
     pending_t: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class KillClock:
+class KillClock(Struct, frozen=True):
     """A time-out that runs now: of the server itself, or (outside) of a program above it.
 
     left_s may be negative: it is due.
@@ -80,8 +75,7 @@ class KillClock:
     outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictChange:
+class VerdictChange(Struct, frozen=True):
     """One change of the verdict, kept so that the history can be shown."""
 
     t: float

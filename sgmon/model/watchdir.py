@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedDir:
+class WatchedDir(Struct, frozen=True):
     """One folder, with all below it. files None: it could not be read, ``note`` says why.
 
     used_bytes: what the files occupy; it grows where a file was made with its full size and is filled through mmap.
@@ -23,8 +22,7 @@ class WatchedDir:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchDirReading:
+class WatchDirReading(Struct, frozen=True):
     """One look at all of them."""
 
     dirs: tuple[WatchedDir, ...] = ()

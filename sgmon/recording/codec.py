@@ -11,11 +11,12 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon import __version__
 from sgmon.model import KINDS, Event, LogReading, Reading
@@ -29,8 +30,7 @@ class RecordingError(Exception):
     """A recording that cannot be opened: words for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """First line of a recording. epoch: wall clock at t = 0. ticks: the watch's own are in it, none are made up."""
 
     sgmon_recording: int = FORMAT

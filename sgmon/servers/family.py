@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from sgmon.model import ServerArgs
 from sgmon.model.roles import Role
@@ -37,8 +38,7 @@ class Slot(NamedTuple):
     rank: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """How servers of a family are found and their processes named, from command lines and titles alone.
 
     recognise: argv -> Launch, or None. role_of: argv -> Role (Role.OTHER: not of this family). role_of_comm: the same
@@ -64,8 +64,7 @@ class Discovery:
     forks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OtherText:
+class OtherText(Struct, frozen=True):
     """A program beside the servers whose log is no server's. label: what it is called; stages: what it does, the last
     that is in the text counts."""
 
@@ -74,8 +73,7 @@ class OtherText:
     stages: tuple[tuple[re.Pattern[str], str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LogRules:
+class LogRules(Struct, frozen=True, eq=False):
     """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
 
     family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is another's.
@@ -122,8 +120,7 @@ class LogRules:
     filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-@dataclass(frozen=True, slots=True)
-class StackRules:
+class StackRules(Struct, frozen=True):
     """What stacks of a family's processes mean. The general rules for NCCL, CUDA, torch and the OS are added to it.
 
     folder: the package with its ``stack_phases.toml``, ``waits.toml`` and ``causes.toml``; "": it has none.
@@ -141,8 +138,7 @@ class StackRules:
     serving: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
     timeout_s: after so long without an answer it is mute. why_503: (version, args) -> a known reason for a 503 that
     stays after the ready line, "" for none. startup_metric: Prometheus metric of /metrics with the seconds of each
@@ -155,8 +151,7 @@ class Health:
     why_503: Callable[[str, ServerArgs], str] = field(default=lambda version, args: "")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFamily:
+class ServerFamily(Struct, frozen=True):
     """One kind of server. name: in recordings and JSON; label: on the screen; package: its Python distribution.
 
     launched_by: command lines and titles by which it is found, for the page that waits for one. start_command: the

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sgmon.servers.family import ReadConfig
 
 _NUMBER = re.compile(r"^-\d+(?:\.\d*)?$|^-\.\d+$")
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True, eq=False):
     """The flags that a family's parser knows.
 
     aliases: full name -> other spellings of the same argument. switches: flags without a value. switch_shape: how
@@ -23,11 +24,11 @@ class Flags:
     switches: tuple[str, ...]
     switch_shape: re.Pattern[str]
     model: str
-    _names: dict[str, str] = field(init=False, repr=False, compare=False)
+    _names: dict[str, str] = {}  # every spelling -> full name
 
     def __post_init__(self) -> None:
         names = {other: name for name, others in self.aliases.items() for other in (name, *others)}
-        object.__setattr__(self, "_names", {**names, **{name: name for name in self.switches}})
+        force_setattr(self, "_names", {**names, **{name: name for name in self.switches}})
 
     def parse(
         self, tail: tuple[str, ...], *, bare_model: bool = False, config: ReadConfig | None = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """One phase of a start, in its usual order.
 
     words: "weight load"; during: "in the weight load", "while importing". column, short: heads of the rank table (8
@@ -47,19 +47,18 @@ def draft(phase: Phase, following: str, column: str, short: str) -> Phase:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseTable:
+class PhaseTable(Struct, frozen=True, eq=False):
     """All phases of a family, in their usual order."""
 
     phases: tuple[Phase, ...] = ()
-    _known: dict[str, Phase] = field(init=False, repr=False, compare=False)
-    _places: dict[str, int] = field(init=False, repr=False, compare=False)
+    _known: dict[str, Phase] = {}  # by name
+    _places: dict[str, int] = {}
 
     def __post_init__(self) -> None:
         main = [phase.name for phase in self.phases if not phase.draft_of]
         places = {phase.name: main.index(phase.draft_of or phase.name) for phase in self.phases}
-        object.__setattr__(self, "_known", {phase.name: phase for phase in self.phases})
-        object.__setattr__(self, "_places", places)
+        force_setattr(self, "_known", {phase.name: phase for phase in self.phases})
+        force_setattr(self, "_places", places)
 
     def of(self, name: str) -> Phase:
         """The phase of that name; "" counts as the first. One that is not in the table has its own name as words."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sgmon.model import ServerArgs
 
 
-@dataclass(frozen=True, slots=True)
-class StartOptions:
+class StartOptions(Struct, frozen=True):
     """What the arguments say beyond ``ServerArgs``. memory_share: of the GPU's memory (0..1); None: not given.
 
     partly_elsewhere: weights are kept on the host or made smaller, so that their bytes on a GPU are not known.
@@ -24,8 +24,7 @@ class StartOptions:
     partly_elsewhere: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(Struct, frozen=True):
     """A version that is known to fail: first and last release, for which arguments, in words, and where it is
     reported."""
 
@@ -37,8 +36,7 @@ class Defect:
     applies: Callable[[ServerArgs], bool] = field(default=lambda args: True)
 
 
-@dataclass(frozen=True, slots=True)
-class StartRules:
+class StartRules(Struct, frozen=True):
     """stages: (stage, phase in which something of it fails); stages: arguments, tokenizer, rendezvous, weights,
     kv_cache, port. file_formats: load formats that read the model's own safetensors. share_of: "free" or "total",
     what ``memory_share`` is a share of. shares_port: whether the server sets SO_REUSEPORT. pads_heads: whether

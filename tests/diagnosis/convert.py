@@ -14,8 +14,9 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sgmon.discovery.process_roles import role_of, what_it_builds
 from sgmon.model import (

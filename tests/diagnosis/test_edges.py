@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.verdict import HOLD_S, diagnose
 from sgmon.model import TcpPeer, Verdict

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.gpu.holders import holdings, unaccounted_bytes

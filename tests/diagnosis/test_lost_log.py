@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.model import Snapshot, Verdict
 from sgmon.watch.auto_stacks import APART_S, AutoStacks

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from sgmon.analyse.log.fold import LogFold
 from sgmon.model import LogReading, LogState

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import random
 
+import msgspec
 import pytest
 
 from sgmon.analyse.log.fold import LogFold
@@ -88,7 +88,7 @@ def test_mutated_logs() -> None:
             if rng.random() < 0.02:
                 made.state()
         state = made.state()
-        assert_clean(repr(dataclasses.replace(state, last_line=None)).replace("\\n", ""))
+        assert_clean(repr(msgspec.structs.replace(state, last_line=None)).replace("\\n", ""))
         assert_clean(text(state, "l").replace("\n", ""))
         assert_clean(repr(as_json(state, "l")))
         for number, line in enumerate(lines[:60]):

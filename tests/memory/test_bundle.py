@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import random
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.store import Store
 from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, collect, pack

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.doctor.starting import STALE_LOCK_S

@@ -1,8 +1,9 @@
 """Baselines come from the last ready starts of the same key, then of a wider one, and say which."""
 
 import multiprocessing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sgmon.history.database import FinishedStart, PassedMilestone, StartDatabase, StartKey
 

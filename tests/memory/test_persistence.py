@@ -84,7 +84,7 @@ def test_a_new_episode_has_a_new_file_and_there_is_an_end_to_it() -> None:
 
 
 def test_a_simulated_server_leaves_nothing_behind(state_home: Path) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     persistence = _persistence(StartDatabase())
     server = replace(watches.SERVER, simulated_gpus="/tmp/g")
@@ -211,7 +211,7 @@ def test_a_damaged_history_is_a_finding(state_home: Path) -> None:
 
 
 def test_a_baseline_says_how_alike_its_starts_are() -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     run = start_of(_ready(), "ready")
     other = replace(run, key=replace(run.key, version="0.5.9"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.ras import belongs, compared, culprits, words
 from sgmon.analyse.stacks.ras_forms import judged, parse, repair

@@ -5,9 +5,8 @@ Where nothing could be recorded (other hardware), the pattern is the one that th
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks import causes
 from sgmon.analyse.stacks.causes import Cause, book_of, parse_book, with_entries

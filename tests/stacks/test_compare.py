@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks import compare as comparing
 from sgmon.analyse.stacks.render import dump_lines

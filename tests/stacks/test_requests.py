@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from importlib.resources import files
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.pattern import PatternIndex
 from sgmon.analyse.stacks.requests import KEPT_DUMPS, KEPT_VIEWS, with_reading

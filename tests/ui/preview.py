@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sgmon.settings import Settings
 from tests.ui import fakes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.gpu.power_levels import PowerHistory
 from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, summaries

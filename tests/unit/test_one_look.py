@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.commands.status import PATIENCE_MOST_S, Asked, look, missing, patience, unfinished
 from sgmon.model import (

@@ -6,7 +6,8 @@ was folded into the snapshot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
 from sgmon.analyse.activity.gpu_history import GpuHistory
@@ -31,8 +32,7 @@ from sgmon.model import (
 ABSENT_S = 3.0
 
 
-@dataclass(slots=True)
-class _Watched:
+class _Watched(Struct):
     process: Process
     first_t: float
     seen_t: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.analyse import thresholds
 from sgmon.analyse.diagnosis.context import Context
@@ -16,8 +17,7 @@ from sgmon.model import Rank, WaitKind
 _VAGUE = frozenset({WaitKind.NONE, WaitKind.FUTEX, WaitKind.SLEEP, WaitKind.PIPE, WaitKind.CHILD})
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(Struct, frozen=True):
     """Waiters and the ranks they wait for. why: how the culprit is told from the waiters; sure: 0..1."""
 
     waiters: tuple[Rank, ...]

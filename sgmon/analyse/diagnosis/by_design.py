@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import log_fact, wait_fact

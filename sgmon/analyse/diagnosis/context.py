@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.family import family_of
@@ -13,8 +14,7 @@ from sgmon.servers.phases import PhaseTable
 from sgmon.servers.registry import role_label
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read.
 
     recovered_silence_s: the longest silence that ended by itself, in this start or in nine of ten finished ones.
@@ -167,7 +167,7 @@ def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:
     if logged is None:
         return given
     default = ServerArgs()
-    told = {f.name: getattr(logged, f.name) for f in fields(ServerArgs)}
+    told = asdict(logged)
     told["known"] = given.known or logged.known
     return replace(given, **{name: value for name, value in told.items() if value != getattr(default, name)})
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Bar, Evidence
@@ -14,8 +15,7 @@ from sgmon.units import duration, percent, plural, rate, size
 _ELAPSED = re.compile(r"\[(?:(\d+):)?(\d+):(\d+)<")
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """How far the load is. Ranks share the page cache: what each reads from the disk is a part of the whole, so these
     bytes are summed; what each maps or copies from the cache the others map again, so there the furthest counts."""
 

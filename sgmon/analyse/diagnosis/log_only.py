@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, shut_down

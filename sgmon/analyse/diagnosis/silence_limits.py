@@ -7,7 +7,7 @@ be read the second is all there is, and it never suffices for ``stalled``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from sgmon.servers.phases import Phase
 
@@ -21,8 +21,7 @@ RECOVERED_CAP_S = 45.0
 MIXED_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Seconds without a sign of activity after which a start is suspect, and stalled."""
 
     suspect_s: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.absent import absent
 from sgmon.analyse.diagnosis.by_design import foreign_build_lock, other_node, own_rules

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sgmon.model import Gpu, GpuProcess, Role, Snapshot
 from sgmon.servers import registry
@@ -16,8 +17,7 @@ UNACCOUNTED_BYTES = 256 * 1024**2
 _MPS = "nvidia-cuda-mps-server"
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """One holder.
 
     kind: rank (a worker of the watched server), server (another process of it), orphan (a server's worker

@@ -7,7 +7,8 @@ What NVML says comes first: pid -> process -> rank. Where it hides pids (contain
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.model import Gpu, GpuProcess, Process, Role, Server
 from sgmon.servers.registry import get

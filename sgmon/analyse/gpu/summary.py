@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.gpu.holders import Holding, holdings_in, in_the_way
 from sgmon.model import Gpu, GpuLoad, Milestone, Snapshot
@@ -24,8 +26,7 @@ _STAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """How memory moves. rate: bytes/s over ten seconds. flat_s: since the last step of 16 MiB; at_least: no step was
     seen in this watch. None: unknown."""
 
@@ -34,8 +35,7 @@ class Growth:
     at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What the log says of this GPU's memory, in bytes (its "GB" are GiB). free_bytes: as last printed."""
 
     weights_bytes: float | None = None
@@ -44,8 +44,7 @@ class Plan:
     free_bytes: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """Weights, kv or graphs on the clock of the watch; end_t None: not over."""
 
     name: str
@@ -53,8 +52,7 @@ class Stage:
     end_t: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSummary:
+class GpuSummary(Struct, frozen=True):
     """Everything beyond the reading itself. work: "spins", "works", "idle" or "" (unknown).
 
     findings, worst first: spins, waited-for (idle while another GPU of this server spins), foreign, apart (memory

@@ -7,7 +7,8 @@ unterminated tail. The description comes only with the second frame in many vers
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: One of these is in every frame of a bar.
 KEYS = ("% Completed |", "%|")
@@ -20,8 +21,7 @@ _FRAME = re.compile(
 _SCALE = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One frame. name "": an anonymous bar, or one that sgmon does not know."""
 
     name: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sgmon.analyse.log.catalogue import version_key
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
@@ -41,8 +42,7 @@ _QUOTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """One way in which lines are wrapped. quote: the value stands between such marks. alone: other lines are fields
     of an entry, not text. doubled: a mark inside is written twice (CSV)."""
 
@@ -53,8 +53,7 @@ class Shape:
     alone: bool = False
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """A line without what was around it. number: of its physical line. source: who wrote it; "": one writer.
 
     t: seconds since the epoch that the envelope gives, as it stands there. partial: it goes on in the next entry.
@@ -67,8 +66,7 @@ class Opened:
     partial: bool = False
 
 
-@dataclass(slots=True)
-class Envelope:
+class Envelope(Struct):
     """What was learned so far. ``learn`` looks at lines in order; ``open`` takes the envelope off."""
 
     rules: LogRules

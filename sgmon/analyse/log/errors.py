@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.analyse.log.catalogue import GRADES, Rule
 from sgmon.analyse.log.prefix import Origin
@@ -32,8 +34,7 @@ _FILE = re.compile(
 _HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One line that could be the cause."""
 
     kind: str
@@ -51,8 +52,7 @@ class Candidate:
     file: str = ""  # that it, or a later exception of its chain, names
 
 
-@dataclass(slots=True)
-class Block:
+class Block(Struct):
     """A traceback, from the record that opens it to the last line of its exception.
 
     named: the rule of the line that opens it, which says more than the exception's class. frames: outermost first.
@@ -95,8 +95,7 @@ class Block:
         return Candidate(kind, grade, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
 
 
-@dataclass(slots=True)
-class Errors:
+class Errors(Struct):
     """All candidates of one run, and the block that is open."""
 
     log: LogRules

@@ -12,7 +12,7 @@ Speed: only lines that have a literal of the catalogue are looked at, and ``shap
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from sgmon.analyse.log.engines import told_apart
 from sgmon.analyse.log.envelope import BARE_COLOUR, Envelope, Opened, uncoloured
@@ -43,8 +43,7 @@ class _LearnedError(Exception):
     """Something was learned that changes how the beginning is read."""
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(Struct):
     """What is known of the file that is read."""
 
     run: Run

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.log.prefix import epoch
 from sgmon.model.log import QuietGap
@@ -17,8 +19,7 @@ _ODD_STAMP = re.compile(r"(?:[\n\r]\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d
 _BACK_S = -86_400
 
 
-@dataclass(slots=True)
-class Gaps:
+class Gaps(Struct):
     """What the dates told so far."""
 
     gap: QuietGap | None = None

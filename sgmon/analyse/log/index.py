@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, decode, holds, pieces, raw_lines
 from sgmon.analyse.log.envelope import Envelope, uncoloured
@@ -27,8 +28,7 @@ KEPT_BLOCKS = 48
 TAUGHT, TAUGHTS = 256 * 1024, 12
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     """A described block. ``size``: of the log when it was read; ``ended``: nothing can be added to it."""
 
     size: int

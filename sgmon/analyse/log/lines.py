@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.analyse.log.envelope import Envelope, uncoloured
 from sgmon.analyse.log.records import Record, fragments

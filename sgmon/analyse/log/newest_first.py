@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from sgmon.analyse.log.stamps import STAMP, stamp
 from sgmon.model.log import LogState

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import LogState

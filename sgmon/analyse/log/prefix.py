@@ -6,9 +6,10 @@ What collectors put before a line is learned from the text: ``envelope.py``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sgmon.servers.family import LogRules
 
@@ -33,8 +34,7 @@ _UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 
 
-@dataclass(slots=True)
-class Origin:
+class Origin(Struct):
     """What a prefix told. body: where the message begins in the text. rank_inferred: from a GPU index."""
 
     rank: str = ""

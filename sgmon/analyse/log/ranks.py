@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.model.log import Milestone, RankProgress
@@ -25,8 +27,7 @@ _BARE = re.compile(r"Rank \d|gpu")
 _TP0 = re.compile(r"\bTP0\b")
 
 
-@dataclass(slots=True)
-class Track:
+class Track(Struct):
     """One rank: its last milestone, and what it has been through."""
 
     last: Milestone | None = None
@@ -37,8 +38,7 @@ class Track:
     phase: str = ""  # under way after the last milestone
 
 
-@dataclass(slots=True)
-class Milestones:
+class Milestones(Struct):
     """All milestones of one run. phases: of its family."""
 
     phases: PhaseTable

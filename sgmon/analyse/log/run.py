@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
 from sgmon.analyse.log.bars import Frame, frames
@@ -54,8 +56,7 @@ _GRAPH_PHASES = ("graphs", "draft_graphs")
 _WEIGHT_PHASES = ("weights", "draft_weights")
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """Accumulates; ``state`` makes the immutable picture."""
 
     log: LogRules
@@ -354,8 +355,8 @@ class Run:
 
     def _begin_again(self, number: int) -> None:
         fresh = Run.begin(self.log, self.runs + 1, number)
-        for item in fields(self):
-            setattr(self, item.name, getattr(fresh, item.name))
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
 
     def _rank_of(self, number: str) -> str:
         block = self.errors.open

@@ -7,7 +7,9 @@ waits for: importing processes, a controller, or the launcher.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.family import family_of
 from sgmon.analyse.gpu.rank_mapping import gpu_of
@@ -42,8 +44,7 @@ _progress: Memo[dict[str, Progress]] = Memo(8)
 _HALTED = {"stopped": RankState.PAUSED, "frozen": RankState.FROZEN, "traced": RankState.TRACED}
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
+class _Inputs(Struct, frozen=True):
     """What all ranks of one snapshot share, by pid or by rank."""
 
     snapshot: Snapshot

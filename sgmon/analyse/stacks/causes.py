@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.conditions import Condition, ConditionRow, Facts, Subject, compiled
 from sgmon.analyse.stacks.merge import rank_name
@@ -36,8 +37,7 @@ class CauseRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One entry: it fits when one of its conditions holds."""
 
     row: CauseRow

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Struct
 
 from sgmon.analyse.stacks.pattern import StackPattern, stack_pattern
 from sgmon.analyse.stacks.signals import (
@@ -70,8 +70,7 @@ class ConditionRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         return frozenset(key for key in self.__struct_fields__ if getattr(self, key) is not None) - {"confidence"}
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the book is held against. lines: of the log, recent or erroneous, as shown. ras_t: when ``ras`` came."""
 
     dumps: tuple[StackDump, ...] = ()
@@ -84,8 +83,7 @@ class Facts:
     family: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """One process as the book sees it: what /proc says and its newest stack, either may be missing."""
 
     pid: int
@@ -98,8 +96,7 @@ class Subject:
         return self.dump.threads if self.dump is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """Where a condition holds, and what showed it."""
 
     ranks: tuple[str, ...]
@@ -108,8 +105,7 @@ class Found:
     read_from: tuple[CauseSource, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition ready to be matched."""
 
     row: ConditionRow

@@ -8,7 +8,9 @@ at any moment); else all frames that its samples share. Line numbers and native 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.phase import phase_frame, phase_of_frames
@@ -26,8 +28,7 @@ _DEAD = (GONE.why, ZOMBIE.why)
 _BOILERPLATE = ("multiprocessing/", "<string>", "<frozen runpy>", "<frozen importlib")
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where one rank is over all its samples."""
 
     rank: str

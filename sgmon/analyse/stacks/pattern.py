@@ -8,15 +8,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sgmon.model import Frame
 
 
-@dataclass(frozen=True, slots=True)
-class FramePattern:
+class FramePattern(Struct, frozen=True):
     """One frame: its function (last part, or qualified), and optionally its file or folder."""
 
     function: str
@@ -26,8 +26,7 @@ class FramePattern:
         return _matches(self.function, self.file, frame.function, frame.file)
 
 
-@dataclass(frozen=True, slots=True)
-class StackPattern:
+class StackPattern(Struct, frozen=True):
     """Alternatives of chains of frame patterns."""
 
     text: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.pattern import PatternIndex, StackPattern, stack_pattern
@@ -34,8 +34,7 @@ class PhaseRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Compiled:
+class _Compiled(Struct, frozen=True):
     """The rows of one kind of process in one version, ready to be matched."""
 
     rows: tuple[PhaseRow, ...]

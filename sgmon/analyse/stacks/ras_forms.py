@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.model import RasCommunicator, RasRank, RasReading
 from sgmon.text import clean

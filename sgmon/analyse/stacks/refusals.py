@@ -7,7 +7,8 @@ state in /proc and the rights decide first, its text last. Everything here is pu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.text import clean
 
@@ -19,8 +20,7 @@ STILL_SEEN_OTHER = "state, CPU, memory, the log (not: wchan, blocked call, descr
 STILL_SEEN_OWN = "wchan, bytes read, descriptors, sockets, the log (not: the blocked call)"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """One reason. key: names it for tests and for the probe (a "torn" stack is read once more)."""
 
     key: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.compare import compare
 from sgmon.analyse.stacks.merge import merge

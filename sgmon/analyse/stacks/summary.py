@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.analyse.stacks.merge import merge, of_ranks
 from sgmon.analyse.stacks.phase import phase_of_all
@@ -16,8 +17,7 @@ from sgmon.servers import registry
 from sgmon.units import plural
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """Classes, phase, causes of one request. sgmon_stacks: version of this form in JSON.
 
     waits: (pid, words) of every process that is known to wait, from its newest dump.

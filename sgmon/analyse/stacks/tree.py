@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sgmon.analyse.stacks.merge import is_boilerplate, of_ranks, python_frames, rank_name
 from sgmon.model import Frame, StackDump
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
+class TreeNode(Struct, frozen=True):
     """A chain of frames, outermost first, that these ranks were in (in any sample), and where they went on.
 
     ended: the ranks whose innermost frame is this chain's last, in any sample.
@@ -28,8 +28,7 @@ class TreeNode:
             yield from child.walk(depth + 1)
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(Struct):
     frame: Frame | None = None
     ranks: dict[str, None] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.pattern import PatternIndex, stack_pattern
@@ -28,8 +28,7 @@ class WaitRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StackWait:
+class StackWait(Struct, frozen=True):
     """What a main thread waits in. frame: the wait's own; depth: its index in the thread's frames (0 is innermost).
 
     setup: the groups of ranks are being made, so the missing one may be on another node.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from sgmon.collect.gpu.answer import PcieAge, gpu_from, name_of
 from sgmon.collect.gpu.simulated import read_simulated

@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from sgmon.collect.logs import rotated
 from sgmon.collect.probes.base import ProbeError, Watched
@@ -30,8 +31,7 @@ _NOT_A_FILE = {
 }
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """The file that is being followed. offset: the next byte to read."""
 
     fd: int

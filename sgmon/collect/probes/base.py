@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from sgmon.model import Event, ProbeReading, Reading, Server
 from sgmon.settings import Settings
@@ -39,8 +40,7 @@ class ProbeError(Exception):
         self.remedy = remedy
 
 
-@dataclass(slots=True)
-class Watched:
+class Watched(Struct):
     """What probes know of the server. ``server`` is written by the server probe alone; reads of one attribute are
     atomic. ``settings`` stay as they were given."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sgmon.discovery.birth_order import Child, infer
 from sgmon.discovery.process_roles import role_of
@@ -19,8 +20,7 @@ _SPAWNERS = frozenset({Role.CONTROLLER, Role.ENGINE})
 _FORK_LOOKS = 3
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """One process of the tree, alive or gone. ppid is the parent it was born to (an orphan gets another one)."""
 
     pid: int

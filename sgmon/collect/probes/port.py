@@ -8,8 +8,10 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.listeners import Listeners
@@ -33,8 +35,7 @@ _USER_AGENT = "sgmon"
 _AWAY = "the server has a network namespace of its own (a container)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     answer: str
     status: int | None = None
     client: str = ""

@@ -6,7 +6,7 @@ all threads each five seconds; maps while weights are mapped. Helpers and compil
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sgmon.collect.probes import member_roles
 from sgmon.collect.probes.base import Watched

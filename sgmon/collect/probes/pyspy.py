@@ -8,7 +8,9 @@ import selectors
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks import refusals
 from sgmon.analyse.stacks.rules import rules_of
@@ -29,8 +31,7 @@ _FOREIGN_PROC = refusals.Refusal(
 _NOT_STARTED = refusals.Refusal("not-started", "py-spy could not be started", host="free memory or processes")
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     """One request while it is worked on."""
 
     number: int

@@ -10,8 +10,9 @@ import site
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks import parse, refusals
 from sgmon.model import Missing, Process, StackDump

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from sgmon.analyse.stacks.ras import compared
 from sgmon.analyse.stacks.ras_forms import parse

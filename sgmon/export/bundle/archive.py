@@ -6,10 +6,11 @@ import io
 import re
 import secrets
 import zipfile
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon import units
 from sgmon.export.bundle.collect import Materials
@@ -27,8 +28,7 @@ _HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
 LEFT_OUT = "(left out: --no-log)"
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """A finished bundle in memory. masked: what was masked, a line a place."""
 
     name: str

@@ -6,7 +6,8 @@ import os
 import platform
 import re
 import socket
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from sgmon import units
 from sgmon.discovery import inner
@@ -28,8 +29,7 @@ _PACKAGES = (
 _DIST = re.compile(r"^(?P<name>.+?)-(?P<version>[^-]+)\.dist-info$")
 
 
-@dataclass(frozen=True, slots=True)
-class Materials:
+class Materials(Struct, frozen=True):
     """Everything that a bundle is made of, nothing masked yet. secrets: values known to be secret."""
 
     snapshot: Snapshot
@@ -39,8 +39,12 @@ class Materials:
     log_tail: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     machine: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = ()
     made_by: str = ""
+
+    def __repr__(self) -> str:
+        """Without any value: the secrets must not stand in a traceback."""
+        return "Materials(...)"
 
 
 def collect(

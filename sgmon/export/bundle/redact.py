@@ -10,8 +10,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.text import MASK, is_secret_name, mask
 
@@ -113,14 +115,14 @@ class Redactor:
             return self.text(value, where)
         if isinstance(value, tuple):
             return self._tuple(value, where)
-        if is_dataclass(value) and not isinstance(value, type):
+        if isinstance(value, Struct):
             changed = {}
-            for field in fields(value):
-                old = getattr(value, field.name)
-                if isinstance(old, (str, tuple)) or is_dataclass(old):
+            for name in value.__struct_fields__:
+                old = getattr(value, name)
+                if isinstance(old, (str, tuple, Struct)):
                     new = self.value(old, where)
                     if new != old:
-                        changed[field.name] = new
+                        changed[name] = new
             return replace(value, **changed) if changed else value
         return value
 
