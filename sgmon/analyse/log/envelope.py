@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -32,6 +33,7 @@ _STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
 _BAR = re.compile(r"%\||% Completed \|")
 _FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
+_STAMP = re.compile(STAMP)
 _TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
 _LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
 _DECIMAL = re.compile(r"\d+\.\d{3,}")
@@ -90,12 +92,20 @@ class Envelope(Struct):
         hint = self.rules.dated
         return text.count(hint) > text.count("\n" + hint) + text.startswith(hint)
 
-    def learn(self, lines: list[str]) -> int | None:
-        """The index of the first of ``lines`` that teaches something new, which is then known; None: none does."""
+    def learn(self, lines: list[str], early: bool = True) -> int | None:
+        """The index of the first of ``lines`` that teaches something new, which is then known; None: none does.
+
+        early: near the beginning; later only lines that no shape fits are looked at.
+        """
         for index, line in enumerate(lines):
-            if len(line) > 8 and self._teaches(line[:LOOK]):
+            if len(line) > 8 and (early or self._is_new(line)) and self._teaches(line[:LOOK]):
                 return index
         return None
+
+    def _is_new(self, line: str) -> bool:
+        if self.json is not None or self.rules.dated not in line[1:]:
+            return False
+        return not any(shape.pattern.match(line) for shape in self.shapes)
 
     def _teaches(self, line: str) -> bool:
         if self.json is None and "{" in line and line.rstrip().endswith("}") and self._learn_json(line):
@@ -243,16 +253,18 @@ class Envelope(Struct):
             text, prefix = line[match.end() :], match[0]
             if shape.quote:
                 text = _unquoted(text, shape)
-            return text, prefix, _PARTIAL.search(prefix) is not None
+            return text, prefix, prefix.endswith(" P ") and _PARTIAL.search(prefix) is not None
         return (line, "", False) if self.json is not None and line[:1] == "{" else None
 
     def _read(self, prefix: str) -> tuple[str, float | None]:
         """Who wrote the line, and when."""
-        times = re.findall(STAMP, prefix)
-        writer = "" if self.one_writer else _writer(_TAG.sub(" ", prefix))
+        rest, time = prefix, ""
+        while (match := _STAMP.search(rest)) is not None:
+            rest, time = rest[: match.start()] + rest[match.end() :], match[0]
+        writer = "" if self.one_writer else _writer(rest)
         if not self.numbers_name:
-            writer = _NUMBERED.sub("", writer)
-        return writer, stamp(times[-1]) if times else None
+            writer = _unnumbered(writer)
+        return writer, stamp(time) if time else None
 
 
 def shape_of(prefix: str) -> Shape | None:
@@ -321,9 +333,15 @@ def _unquoted(text: str, shape: Shape) -> str:
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), value) if "\\" in value else value
 
 
+@lru_cache(maxsize=4096)
+def _unnumbered(writer: str) -> str:
+    return _NUMBERED.sub("", writer)
+
+
+@lru_cache(maxsize=4096)
 def _writer(prefix: str) -> str:
     """What remains of a prefix without times, levels and marks: a container, a pid, a host, a task."""
-    rest = _LEVEL.sub("", _DECIMAL.sub("", re.sub(STAMP, "", prefix)))
+    rest = _LEVEL.sub("", _DECIMAL.sub("", _STAMP.sub("", _TAG.sub(" ", prefix))))
     rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,-")
     return rest if any(c.isalnum() for c in rest) else ""
 

@@ -258,7 +258,7 @@ class LogFold:
         elif self._early is not None and BARE_COLOUR in text:
             self._bare_colours, text = True, uncoloured(text)
         if (self._early is not None or not self._envelope.plain) and self._envelope.may_teach(text):
-            learned = self._envelope.learn(text.split("\n"))
+            learned = self._envelope.learn(text.split("\n"), self._early is not None)
             if learned is not None and self._early is not None:
                 raise _LearnedError
         if self._envelope.plain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
@@ -22,8 +23,13 @@ _FIELDS = ("time", "timestamp", "@timestamp", "ts", "__REALTIME_TIMESTAMP", "_SO
 
 def stamp(found: str | Mapping[str, object]) -> float | None:
     """Seconds since the epoch of a time, or of the time in a JSON entry; the zone is left out. None: it has none."""
-    if not isinstance(found, str):
-        return next((t for name in _FIELDS if (t := _of_field(found.get(name))) is not None), None)
+    if isinstance(found, str):
+        return _seconds(found.partition(".")[0] if not found.startswith("1") else found)
+    return next((t for name in _FIELDS if (t := _of_field(found.get(name))) is not None), None)
+
+
+@lru_cache(maxsize=4096)
+def _seconds(found: str) -> float | None:
     parts = _PARTS.match(found)
     if parts:
         return _local(*(int(part) for part in parts.groups()))
