@@ -105,9 +105,7 @@ def _by_key(start: FinishedStart, other: FinishedStart) -> dict[tuple[str, str],
     found: dict[tuple[str, str], PassedMilestone] = {}
     for passed in start.milestones:
         rank = rank_of(passed.rank)
-        if rank == "TP0" and own <= {"", "TP0"} and "TP0" not in known:
-            rank = ""
-        elif rank == "" and own == {""} and "TP0" in known and passed.phase in _OF_RANKS:
+        if rank == "" and own == {""} and "TP0" in known and passed.phase in _OF_RANKS:
             rank = "TP0"
         found.setdefault((passed.name, rank), passed)
     return found
