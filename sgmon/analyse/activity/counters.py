@@ -13,6 +13,8 @@ RATE_WINDOW_S = 10.0
 CPU_WINDOW_S = 5.0
 #: a reading may come a little late and still belongs to the window
 SLACK_S = 0.05
+#: share of the looks at which a starved process is runnable; a hung one that spins is as well, and has a whole core
+RUNNABLE_SHARE = 0.8
 
 NAMES = ("read_bytes", "rchar", "written", "rss_file", "rss_anon", "cpu_s", "demand_s", "tree_s")
 _INDEX = {name: index for index, name in enumerate(NAMES)}
@@ -47,9 +49,11 @@ class History:
         self._states: deque[tuple[float, str]] = deque()
         self._raw: _Values = (None,) * len(NAMES)
         self._short = 0  # index of the first row of the CPU window
+        self.queue_known = False  # the time in the run queue is known
 
     def add(self, process: Process, t: float) -> None:
         raw = values_of(process)
+        self.queue_known = process.wait_s is not None
         if self._rows:
             before, old = self._rows[-1][1], self._raw
             sums = tuple(map(_grown, before, old, raw))
@@ -75,6 +79,14 @@ class History:
         first = 0 if window_s == RATE_WINDOW_S else min(self._short, len(self._rows) - 2)
         found = self._between(first, name)
         return None if found is None else found[0] / found[1]
+
+    def demand(self) -> float | None:
+        """Cores that it uses or waits for. Where the time in the run queue is not known: one, while it is runnable
+        at nearly all looks and gets less."""
+        found = self.rate("demand_s", CPU_WINDOW_S)
+        if self.queue_known or found is None or found >= 1.0:
+            return found
+        return 1.0 if (self.share_of_state("R") or 0.0) >= RUNNABLE_SHARE else found
 
     def share_of_state(self, state: str) -> float | None:
         """The share of the last ten seconds' readings in this state."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sgmon.analyse import thresholds
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
-from sgmon.model import LogState, Mark, Process, Role, WatchDirReading
+from sgmon.model import LogState, Mark, Process, WatchDirReading
 from sgmon.units import percent, plural, rate, size
 
 _READS = (
@@ -17,14 +17,15 @@ _READS = (
 )
 
 
-def process_marks(old: Process, new: Process, history: History, t: float) -> Iterator[Mark]:
-    """Signs of activity between two readings. Thresholds per second, so that a slow sampler sees the same."""
+def process_marks(old: Process, new: Process, history: History, t: float, leads: bool) -> Iterator[Mark]:
+    """Signs of activity between two readings. Thresholds per second, so that a slow sampler sees the same. leads:
+    workers or their parents descend from it, whose CPU time is not its own."""
     if new.title != old.title and old.title and new.title:
         yield Mark("title", t, f"title is now {new.title.strip()[:40]}")
     yield from _bytes(old, new, history, t)
     yield from _memory(history, t)
     yield from _cpu(history, t)
-    if new.role != Role.LAUNCHER or new.compilers:
+    if not leads or new.compilers:
         yield from _children(old, new, history, t)
 
 
@@ -85,19 +86,22 @@ def _memory(history: History, t: float) -> Iterator[Mark]:
 
 def _cpu(history: History, t: float) -> Iterator[Mark]:
     """Both the last step and the last five seconds: one tick of a heartbeat is no work."""
-    for name, least, words in (
-        ("cpu_s", thresholds.CPU_PERCENT, "CPU"),
-        ("demand_s", thresholds.DEMAND_PERCENT, "wants"),
-    ):
-        step, share = history.last_step(name), history.rate(name, CPU_WINDOW_S)
-        if step is None or share is None:
-            continue
-        if name == "demand_s" and not _wants_it(history):
-            return
-        if step[0] / step[1] * 100 >= least and share * 100 >= least:
-            queued = name == "demand_s"
-            yield Mark("cpu", t, f"{words} {percent(share * 100)} of a core", share * 100, queued)
-            return
+    share = history.rate("cpu_s", CPU_WINDOW_S)
+    if share is not None and _least(history, "cpu_s", share) * 100 >= thresholds.CPU_PERCENT:
+        yield Mark("cpu", t, f"CPU {percent(share * 100)} of a core", share * 100)
+        return
+    wanted = history.demand() if _wants_it(history) else None
+    if wanted is None:
+        return
+    least = _least(history, "demand_s", wanted) if history.queue_known else wanted
+    if least * 100 >= thresholds.DEMAND_PERCENT:
+        yield Mark("cpu", t, f"wants {percent(wanted * 100)} of a core", wanted * 100, True)
+
+
+def _least(history: History, name: str, share: float) -> float:
+    """The smaller of the last five seconds' share and the last step's."""
+    step = history.last_step(name)
+    return 0.0 if step is None else min(share, step[0] / step[1])
 
 
 def _wants_it(history: History) -> bool:

@@ -6,6 +6,8 @@ was folded into the snapshot.
 
 from __future__ import annotations
 
+from collections import deque
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -27,9 +29,14 @@ from sgmon.model import (
     Snapshot,
     WatchDirReading,
 )
+from sgmon.units import duration
 
 #: a pid that is in no reading for this long, without a word of its end, is gone
 ABSENT_S = 3.0
+#: no reading for longer than this, and than so many of the usual pauses: nobody looked
+HOLE_S, HOLE_FACTOR = 6.0, 4.0
+#: seconds of CPU time in such a pause that tell a process that runs from one that sleeps
+HOLE_CPU_S = 0.02
 
 
 class _Watched(Struct):
@@ -59,6 +66,8 @@ class ActivityTracker:
         self._oom_kills: int | None = None
         self._clocks: tuple[ActivityClock, ...] = ()
         self._dirs: tuple[float, WatchDirReading] | None = None
+        self._read_t: float | None = None  # of the last reading of /proc
+        self._gaps: deque[float] = deque(maxlen=15)  # seconds between the last readings
 
     def observe(self, event: Event, snapshot: Snapshot) -> tuple[ActivityClock, ...]:
         """Fold one event; the clocks of every watched process, in birth order."""
@@ -105,20 +114,42 @@ class ActivityTracker:
             if self._first_oom is None:
                 self._first_oom = reading.oom_kills
             self._oom_kills = reading.oom_kills - self._first_oom
+        hole_s = self._hole_s(t)
+        before = {key: watched.process.cpu_s for key, watched in self._watched.items()} if hole_s else {}
         present = set()
+        leads = sum(1 for process in reading.processes if process.role in ESSENTIAL_ROLES and process.alive) > 1
         for process in reading.processes:
             key = process.key
             if process.role not in ESSENTIAL_ROLES and key not in self._watched:
                 continue
             present.add(key)
-            self._process(key, process, t)
+            self._process(key, process, t, leads and process.role is Role.LAUNCHER)
+            if hole_s is not None:
+                self._after_hole(self._watched[key], before.get(key), hole_s, t)
         for key, watched in self._watched.items():
             if key not in present and watched.gone_t is None and t - watched.seen_t >= ABSENT_S:
                 watched.gone_t = watched.seen_t
                 watched.process = replace(watched.process, gone=True, exit_source="absent from /proc")
         self._load_bytes(snapshot)
 
-    def _process(self, key: tuple[int, int], process: Process, t: float) -> None:
+    def _after_hole(self, watched: _Watched, cpu_s: float | None, hole_s: float, t: float) -> None:
+        """A starved process gets a little CPU time in a pause of the readings; a hung one that sleeps gets none."""
+        now = watched.process.cpu_s
+        if cpu_s is not None and now is not None and now - cpu_s >= HOLE_CPU_S:
+            text = f"CPU time in {duration(hole_s)} without a reading"
+            self._mark(watched, Mark("cpu", t, text, (now - cpu_s) / hole_s * 100, queued=True))
+
+    def _hole_s(self, t: float) -> float | None:
+        """Seconds since the last reading, where that is a pause (a machine so busy that sgmon did not run)."""
+        gap = t - self._read_t if self._read_t is not None else 0.0
+        usual = sorted(self._gaps)[len(self._gaps) // 2] if self._gaps else t
+        self._read_t = t
+        if gap > max(HOLE_S, HOLE_FACTOR * usual):
+            return gap
+        self._gaps.append(gap)
+        return None
+
+    def _process(self, key: tuple[int, int], process: Process, t: float, leads: bool) -> None:
         watched = self._watched.get(key)
         if watched is None:
             watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t)
@@ -136,7 +167,7 @@ class ActivityTracker:
         if old.halted and not process.halted:
             watched.went_on_t = t  # being paused is no silence of its own
         watched.history.add(process, t)
-        for mark in process_marks(old, process, watched.history, t):
+        for mark in process_marks(old, process, watched.history, t, leads):
             self._mark(watched, mark)
         watched.process = process
         watched.seen_t = t

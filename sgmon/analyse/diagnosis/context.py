@@ -13,6 +13,9 @@ from sgmon.servers.family import ServerFamily
 from sgmon.servers.phases import PhaseTable
 from sgmon.servers.registry import role_label
 
+#: a look at the processes may come this much late; silence that nobody could break by a sign is none
+UNSEEN_S = 5.0
+
 
 class Context(Struct, frozen=True):
     """A snapshot with its ranks, phase and limits. blind: no counter of any rank could be read.
@@ -104,7 +107,13 @@ class Context(Struct, frozen=True):
 
     @property
     def quiet_s(self) -> float:
-        return max(0.0, self.t - self.activity_t)
+        """Seconds without a sign of activity, up to the last look at the processes and a little more."""
+        return max(0.0, min(self.t, self._looked_t + UNSEEN_S) - self.activity_t)
+
+    @property
+    def _looked_t(self) -> float:
+        """When the processes were last read; now, where that is not known."""
+        return next((p.last_ok_t for p in self.snapshot.probes if p.name == "procs" and p.last_ok_t), self.t)
 
     def limits(self, *, certain: bool = False) -> silence_limits.Limits:
         return silence_limits.limits(

@@ -165,8 +165,9 @@ def _phase(process: Process, inputs: _Inputs) -> str:
 
     A process that cannot run stays where it was, whatever the others do.
     """
-    if process.halted and process.key in inputs.before:
-        return inputs.before[process.key]
+    before = inputs.before.get(process.key)
+    if process.halted and before is not None and not (before == "spawn" and process.role is Role.WORKER):
+        return before  # with a title it has left its imports, if it is halted or not
     if process.role is Role.IMPORTING:
         return "spawn"
     place = inputs.progress.get(process.rank)

@@ -83,7 +83,7 @@ PHASES = PhaseTable(
             "in the KV cache",
             "kv",
             "kv",
-            "graphs",
+            "engine_end",
             silence_s=8.0,
             log_silence_s=60.0,
             cpu_alone_s=90.0,

@@ -1,0 +1,58 @@
+"""Pauses in the readings, and processes whose time in the run queue cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+from sgmon.analyse.store import Store
+from sgmon.model import Event, LogReading, Process, ProcsReading, Role, Server, ServerArgs, ServerReading
+
+TEXT = "[2026-11-29 17:00:00 TP0] Init torch distributed begin.\n"
+
+
+def start(cpu_of, times, state: str) -> list[tuple[float, str, str]]:
+    """(t, state, headline) after each event of a server with one rank, whose CPU time is cpu_of(t)."""
+    store = Store(1_795_000_000.0)
+    server = Server(500, 1, args=ServerArgs(), args_source="command line", log_path="/l")
+    events = [
+        Event(0.0, "server", ServerReading(server)),
+        Event(0.1, "log", LogReading("/l", "8:1", 0, TEXT, len(TEXT))),
+    ]
+    for t in times:
+        launcher = Process(500, 1, 1, Role.LAUNCHER, state="S", threads=4, cpu_s=9.0)
+        cpu_s = cpu_of(t)
+        memory = round(cpu_s * 2e6)
+        rank = Process(510, 500, 2, Role.WORKER, state=state, threads=60, cpu_s=cpu_s, rss_anon_bytes=memory)
+        events.append(Event(t, "procs", ProcsReading((launcher, rank), uid=0)))
+    last = max(times)
+    events += [Event(t / 2, "tick") for t in range(2, int(2 * last))]
+    found = []
+    for event in sorted(events, key=lambda one: one.t):
+        verdict = store.step(event).verdict
+        found.append((event.t, verdict.state, verdict.headline))
+    return found
+
+
+def states(found: list[tuple[float, str, str]]) -> set[str]:
+    return {state for _, state, _ in found}
+
+
+def test_no_silence_passes_while_nobody_looks():
+    """A machine so busy that sgmon did not run for 40 s: the rank got 0.1 s of a CPU meanwhile."""
+    times = [float(t) for t in range(1, 21)] + [float(t) for t in range(61, 66)]
+    found = start(lambda t: t * 0.9 if t <= 20 else 18.1 + (t - 61) * 0.9, times, "R")
+    assert states(found) == {"progressing"}
+
+
+def test_a_rank_that_slept_through_a_pause_is_still_found():
+    times = [float(t) for t in range(1, 21)] + [float(t) for t in range(61, 66)]
+    found = start(lambda t: min(t, 10.0), times, "S")
+    assert "stalled" in {state for t, state, _ in found if t >= 61}
+    assert "suspect" not in {state for t, state, _ in found if t < 20}
+
+
+@pytest.mark.parametrize(("state", "hangs"), [("R", False), ("S", True)])
+def test_a_starved_rank_without_schedstat(state, hangs):
+    """2 % of a core: runnable at every look it is starved, asleep it does nothing."""
+    found = start(lambda t: t * 0.02, [float(t) for t in range(1, 60)], state)
+    assert ("stalled" in states(found)) is hangs
