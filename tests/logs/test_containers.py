@@ -38,14 +38,14 @@ def test_docker_with_its_own_network(docker, beside):
 
 
 def test_docker_rotates(docker, beside, bare):
-    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
+    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=400")
     watcher = beside(container)
     ready_as_on_the_host(watcher, bare)
     assert len(list(Path(watcher.snapshot.server.log_path).parent.glob("*-json.log.*"))) > 2
 
 
 def test_a_watch_that_comes_after_rotations(docker, beside, bare):
-    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=40")
+    container = serve(docker, "--log-opt", "max-size=2k", "--log-opt", "max-file=400")
     first = beside(container)
     first.wait_for("ready", timeout_s=120)
     first.stop()

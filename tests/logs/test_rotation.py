@@ -90,7 +90,10 @@ def test_bounded(tmp_path):
     path = tmp_path / "log"
     for number in range(4):
         write(tmp_path / f"log.{number}", "x" * 100, 1000 - number)
-    assert rotated.since(str(path), 0, 250) == [str(tmp_path / "log.1"), str(tmp_path / "log.0")]
+    assert [one.path for one in rotated.since(str(path), 0, 250)] == [
+        str(tmp_path / "log.1"),
+        str(tmp_path / "log.0"),
+    ]
     assert rotated.since(str(tmp_path / "no" / "log"), 0, 250) == []
 
 
@@ -128,3 +131,24 @@ def test_stdout_in_a_file_is_not_the_log_of_stderr(tmp_path, watch, clock):
         assert probe.read().text == "of stderr\n"
         probe.close()
         child.communicate(b"\n")
+
+
+def test_a_file_that_is_renamed_while_it_is_opened(tmp_path):
+    """Its name leads to another file by then: it is found under its new one."""
+    path = tmp_path / "log"
+    write(tmp_path / "log.1", "first", 1000)
+    looks = 0
+
+    def look():
+        nonlocal looks
+        found = rotated.since(str(path), 0, 1000)[0]
+        if not looks:
+            write(path, "second", 1001)
+            rotate(path, 5)
+        looks += 1
+        return found
+
+    fd = rotated.opened(look)
+    assert (os.read(fd, 100), looks) == (b"first", 2)
+    os.close(fd)
+    assert rotated.opened(lambda: None) is None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
 from sgmon.collect.logs import rotated
+from sgmon.collect.logs.rotated import Rotated
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.model import LogReading, Server
 
@@ -74,7 +76,7 @@ class FileLog:
             self._drop()
         if self._file is None:
             change = "rotated" if restarted else ""
-            return self._begin(path, server, change, opened=_first(path, server))
+            return self._begin(path, server, change, lambda: _first(path, server))
         return self._follow(self._file, server)
 
     def _restarted(self, server: Server | None) -> bool:
@@ -95,11 +97,17 @@ class FileLog:
             note = f"{gap.why}. {gap.remedy}"
         return self._tell(LogReading(path="", kind=server.log_kind, change="unreadable", note=note))
 
-    def _begin(self, path: str, server: Server | None, change: str = "", opened: str = "") -> LogReading | None:
-        """Open the file, or ``opened``, an older one that a rotation has left. The first reading comes at once, so
-        that an empty log is known to be empty."""
-        fd, note, kind = _open(opened or path)
-        writer = None if opened else self._writer_of(path, fd, server)
+    def _begin(
+        self, path: str, server: Server | None, change: str, older: Callable[[], Rotated | None]
+    ) -> LogReading | None:
+        """Open the file, or the ``older`` one that a rotation has left. The first reading comes at once, so that an
+        empty log is known to be empty."""
+        old = rotated.opened(older)
+        fd, note, kind = (old, "", "file") if old is not None else _open(path)
+        if old is None and fd is not None and (old := rotated.opened(older)) is not None:
+            os.close(fd)  # it was rotated just now
+            fd = old
+        writer = None if old is not None else self._writer_of(path, fd, server)
         if writer is not None:
             if fd is not None:
                 os.close(fd)
@@ -111,7 +119,7 @@ class FileLog:
         came_back = self._told[1] == "missing"
         self._told = ("", "", "")
         self._looked_t = self._watched.clock.now()
-        self._file = file = _Open(fd, path, _identity(status), 0, _decoder(), kind=kind, old=bool(opened))
+        self._file = file = _Open(fd, path, _identity(status), 0, _decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
         if status.st_size > FROM_START_BYTES:
             self._skip(file, status.st_size - FROM_START_BYTES)
@@ -226,7 +234,7 @@ class FileLog:
                 self.busy = True
                 return None
             self._drop()
-            return self._begin(file.path, server, change="rotated", opened=rotated.after(file.path, status))
+            return self._begin(file.path, server, "rotated", lambda: rotated.after(file.path, status))
         if file.kind != "deleted":
             self._drop()
             return self._tell(LogReading(path=file.path, change="missing", note="the file is gone"))
@@ -271,12 +279,12 @@ class FileLog:
             self._file = None
 
 
-def _first(path: str, server: Server | None) -> str:
-    """Where to begin: the oldest rotated file that has lines of this server; "" for the log itself."""
+def _first(path: str, server: Server | None) -> Rotated | None:
+    """Where to begin: the oldest rotated file that has lines of this server; None for the log itself."""
     if server is None or server.started_epoch is None:
-        return ""
+        return None
     older = rotated.since(path, server.started_epoch, FROM_START_BYTES)
-    return older[0] if older else ""
+    return older[0] if older else None
 
 
 _DELETED = "the log was deleted but the server still writes it: it will be lost when the server ends"

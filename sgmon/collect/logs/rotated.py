@@ -1,40 +1,81 @@
-"""The files that a rotation has left beside a log (server.log.1, 0.log.20260101-101112), oldest first."""
+"""The files that a rotation has left beside a log (server.log.1, 0.log.20260101-101112), oldest first.
+
+A rotation may go on meanwhile, and gives files other names: they are told apart by device and inode.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from collections.abc import Callable
+from typing import NamedTuple
 
 #: what loggers, logrotate, docker and the kubelet append; compressed ones are not read
 _SUFFIX = re.compile(r"^[.-]\d[\dT:-]*Z?$")
+_TRIES = 8
 
 
-def since(path: str, epoch: float, most_bytes: int) -> list[str]:
+class Rotated(NamedTuple):
+    """One file, as it was when it was looked at."""
+
+    mtime_ns: int
+    size: int
+    path: str
+    identity: tuple[int, int]
+
+
+def since(path: str, epoch: float, most_bytes: int) -> list[Rotated]:
     """Those that were written to after ``epoch``, the newest that together have at most ``most_bytes``."""
-    found: list[str] = []
-    for _, size, name in sorted((one for one in _beside(path) if one[0] >= epoch * 1e9), reverse=True):
-        most_bytes -= size
+    found: list[Rotated] = []
+    for one in sorted((one for one in _beside(path) if one.mtime_ns >= epoch * 1e9), reverse=True):
+        most_bytes -= one.size
         if most_bytes < 0:
             break
-        found.insert(0, name)
+        found.insert(0, one)
     return found
 
 
-def after(path: str, status: os.stat_result) -> str:
-    """The oldest that was written to later than the file of ``status``; "" when there is none."""
-    later = [one for one in _beside(path) if one[0] > status.st_mtime_ns]
-    return min(later)[2] if later else ""
+def after(path: str, status: os.stat_result) -> Rotated | None:
+    """The oldest that was written to later than the file of ``status``; None when there is none."""
+    return min((one for one in _beside(path) if one.mtime_ns > status.st_mtime_ns), default=None)
 
 
-def _beside(path: str) -> list[tuple[int, int, str]]:
-    """(mtime in ns, size, path) of each."""
+def opened(look: Callable[[], Rotated | None]) -> int | None:
+    """A descriptor of the file that ``look`` names; None when it names none. Its name may lead to another file by
+    the time it is opened: then it is looked for again."""
+    for _ in range(_TRIES):
+        one = look()
+        if one is None:
+            return None
+        try:
+            fd = os.open(one.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError:
+            continue
+        status = os.fstat(fd)
+        if (status.st_dev, status.st_ino) == one.identity:
+            return fd
+        os.close(fd)
+    return None
+
+
+def _beside(path: str) -> list[Rotated]:
+    """All of them, looked at until two looks agree: one that is renamed during a look may be missed."""
+    found = _look(path)
+    for _ in range(_TRIES):
+        before, found = found, _look(path)
+        if [one.identity for one in before] == [one.identity for one in found]:
+            break
+    return found
+
+
+def _look(path: str) -> list[Rotated]:
     folder, name = os.path.split(path)
     try:
-        names = os.listdir(folder or ".")
+        names = sorted(os.listdir(folder or "."))
     except OSError:
         return []
-    found = []
+    found: dict[tuple[int, int], Rotated] = {}
     for other in names:
         if not other.startswith(name) or not _SUFFIX.match(other[len(name) :]):
             continue
@@ -42,6 +83,7 @@ def _beside(path: str) -> list[tuple[int, int, str]]:
             status = os.stat(os.path.join(folder, other))
         except OSError:
             continue
+        identity = (status.st_dev, status.st_ino)
         if stat.S_ISREG(status.st_mode):
-            found.append((status.st_mtime_ns, status.st_size, os.path.join(folder, other)))
-    return found
+            found[identity] = Rotated(status.st_mtime_ns, status.st_size, os.path.join(folder, other), identity)
+    return list(found.values())
