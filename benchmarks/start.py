@@ -3,20 +3,27 @@
     python -m benchmarks.start [--rounds 7]           # a simulated TP8 server that runs already
     python -m benchmarks.start --pid N --wanted TP0   # another server, and a word of its rank rows
     python -m benchmarks.start --idle 10              # also idle CPU, idle output and quitting
+    python -m benchmarks.start --beside ../older      # another tree of sgmon in turns with this one
 
 frame: the first frame, which says what is looked for. ranks: the first screen with rank rows and a verdict other than
-WAITING. status: ``sgmon status --json``, from start to end. All are divided by hello's first frame of the same rounds.
+WAITING. status: ``sgmon status --json``, from start to end. All are divided by hello's first frame of the same rounds;
+CPU seconds (with children, until the same moment) are the better measure on a machine that has other work.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from benchmarks.terminal import Run, run
+from benchmarks.terminal import Run, as_installed, run
 
 HELLO = """
 from textual.app import App
@@ -46,40 +53,74 @@ def main() -> None:
     parser.add_argument("--idle", type=float, default=0.0)
     parser.add_argument("--pid", type=int)
     parser.add_argument("--wanted", default="TP0")
+    parser.add_argument("--beside", metavar="DIR", help="another tree of sgmon, measured in turns with this one")
     args = parser.parse_args()
-    if args.pid is not None:
-        measure(args.pid, args)
-        return
-    from sgmon import demo
+    with as_installed():
+        if args.pid is not None:
+            measure(args.pid, args)
+            return
+        from sgmon import demo
 
-    with demo.start("stuck-rank", tp=8, speed=8.0) as server:
-        time.sleep(8)  # its processes are there and the log has begun
-        measure(server.pid, args)
+        with demo.start("stuck-rank", tp=8, speed=8.0) as server:
+            time.sleep(8)  # its processes are there and the log has begun
+            measure(server.pid, args)
 
 
 def measure(pid: int, args: argparse.Namespace) -> None:
-    """Print the medians and their ratios to hello."""
-    ours = [sys.executable, "-m", "tui_app.cli", "--pid", str(pid)]
-    hello = [sys.executable, "-c", HELLO]
+    """Print the medians and their ratios to hello. A first round, which writes the byte code, is not counted."""
     rank = args.wanted.encode()
-    runs: dict[str, list[Run]] = {"hello": [], "frame": [], "ranks": []}
-    status: list[float] = []
-    for _ in range(args.rounds):
-        runs["hello"].append(run(hello, lambda seen: b"hello-on-screen" in seen, idle_s=args.idle))
-        runs["frame"].append(run(ours, lambda seen: b"WAITING" in seen, idle_s=args.idle))
-        runs["ranks"].append(
-            run(ours, lambda seen: rank in seen and any(word in seen for word in VERDICTS), idle_s=args.idle)
+    wanted = {
+        "frame": lambda seen: b"WAITING" in seen,
+        "ranks": lambda seen: rank in seen and any(word in seen for word in VERDICTS),
+    }
+    trees = {"": os.getcwd(), **({"beside ": args.beside} if args.beside else {})}
+    runs: dict[str, list[Run]] = defaultdict(list)
+    status: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _ in range(args.rounds + 1):
+        runs["hello"].append(
+            run([sys.executable, "-c", HELLO], lambda seen: b"hello-on-screen" in seen, idle_s=args.idle)
         )
-        began = time.monotonic()
-        subprocess.run([*ours[:-2], "status", "--json", *ours[-2:]], stdout=subprocess.DEVNULL, check=False)
-        status.append(time.monotonic() - began)
-    first = {name: statistics.median(_first(item) for item in items) for name, items in runs.items()}
-    first["status"] = statistics.median(status)
-    print(f"{'':8} {'seconds':>8} {'/ hello':>8}   (medians of {args.rounds})")
-    for name, seconds in first.items():
-        print(f"{name:8} {seconds:8.3f} {seconds / first['hello']:8.2f}")
+        for of, tree in trees.items():
+            ours = [sys.executable, "-m", "tui_app.cli"]
+            with _tree(tree):
+                for what, seen in wanted.items():
+                    runs[of + what].append(run([*ours, "--pid", str(pid)], seen, idle_s=args.idle))
+                status[f"{of}status"].append(_status([*ours, "status", "--json", "--pid", str(pid)]))
+    first = {name: [(_first(item), item.first_cpu_s) for item in items] for name, items in runs.items()}
+    medians = {
+        name: [statistics.median(values) for values in zip(*items[1:], strict=True)]
+        for name, items in (first | status).items()
+    }
+    print(f"{'':14} {'seconds':>8} {'/ hello':>8} {'CPU s':>8} {'/ hello':>8}   (medians of {args.rounds})")
+    hello_s, hello_cpu_s = medians["hello"]
+    for name, (seconds, cpu_s) in medians.items():
+        print(f"{name:14} {seconds:8.3f} {seconds / hello_s:8.2f} {cpu_s:8.3f} {cpu_s / hello_cpu_s:8.2f}")
     if args.idle:
         _print_idle(runs, args.idle)
+
+
+@contextmanager
+def _tree(tree: str) -> Iterator[None]:
+    """Programs started meanwhile import sgmon from there."""
+    kept = os.getcwd(), os.environ.get("PYTHONPATH")
+    os.chdir(tree)
+    os.environ["PYTHONPATH"] = tree
+    try:
+        yield
+    finally:
+        os.chdir(kept[0])
+        if kept[1] is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = kept[1]
+
+
+def _status(argv: list[str]) -> tuple[float, float]:
+    """Seconds from start to end, and CPU seconds, of a look without a screen."""
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(argv, stdout=subprocess.DEVNULL, check=False)
+    took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _first(item: Run) -> float:

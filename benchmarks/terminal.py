@@ -7,17 +7,21 @@ import os
 import pty
 import select
 import struct
+import tempfile
 import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """first_s: until ``wanted`` was on screen (None: never). cpu_s: user + system of the whole run, children too."""
+    """first_s: until ``wanted`` was on screen (None: never); first_cpu_s: user + system until then. cpu_s: of the whole
+    run. Both with children."""
 
     first_s: float | None
+    first_cpu_s: float
     wall_s: float
     cpu_s: float
     output_bytes: int
@@ -55,8 +59,30 @@ def run(
     os.close(master)
     cpu = status[1].ru_utime + status[1].ru_stime if status else 0.0
     return Run(
-        None if first is None else first - start, ended - start, cpu, len(seen), idle_cpu, idle_bytes, ended - asked
+        None if first is None else first - start,
+        before_cpu,
+        ended - start,
+        cpu,
+        len(seen),
+        idle_cpu,
+        idle_bytes,
+        ended - asked,
     )
+
+
+@contextmanager
+def as_installed() -> Iterator[None]:
+    """Every program that is started has its byte code, as after an installation. With PYTHONDONTWRITEBYTECODE a source
+    tree is compiled again at each start (0.2 s), its libraries are not."""
+    kept = os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PYTHONPYCACHEPREFIX"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["PYTHONPYCACHEPREFIX"]
+            if kept is not None:
+                os.environ["PYTHONDONTWRITEBYTECODE"] = kept
 
 
 def _read_until(master: int, seen: bytearray, end: float, wanted: Wanted | None) -> float | None:
