@@ -143,6 +143,14 @@ FORMS: dict[str, list[str]] = {
     "grep -A": [f"{n + 10}{'-' if n else ':'}{x}" for n, x in enumerate(CRASH)],
     "ts -s": [f"00:00:0{n} {x}" for n, x in enumerate(CRASH)],
     "ts -i %.S": [f"00:00:00.12345{n} {x}" for n, x in enumerate(CRASH)],
+    "server-sent events": ["data: " + json.dumps({"MESSAGE": x}) for x in CRASH],
+    "mpirun": [f"[1,0]<stderr>:{x}" for x in CRASH],
+    "rich": [f"[13:12:37] INFO     {x}" for x in CRASH],
+    "numbered list": [f"{n + 1}. {x}" for n, x in enumerate(CRASH)],
+    "loguru's text": [f"2026-01-29 13:12:37.123 | INFO     | runner:stream:42 - {x}" for x in CRASH],
+    "zap": [f"1.769692357123e+09\tinfo\trunner\t{x}" for x in CRASH],
+    "compose with CRLF": [f"llm  | {x}\r" for x in CRASH],
+    "colours without escapes": [f"[36m(SGLangEngine pid=22)[0m {x}" for x in CRASH],
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from sgmon.analyse.log.catalogue import version_key
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
-from sgmon.analyse.log.prefix import origin
+from sgmon.analyse.log.prefix import epoch, origin
 from sgmon.analyse.log.shapes import announced
 from sgmon.analyse.log.stamps import STAMP, stamp
 from sgmon.servers.family import LogRules
@@ -146,7 +146,7 @@ class Envelope(Struct):
             return False
         self.json = path
         if brace and not any(shape.pattern.match(line) for shape in self.shapes):
-            self._keep(line[:brace], self.shapes)
+            self._keep(line[:brace], self.shapes, sure=True)
         return True
 
     def _speaks(self, text: str) -> bool:
@@ -166,13 +166,13 @@ class Envelope(Struct):
             return False
         return self._keep(prefix, known)
 
-    def _keep(self, prefix: str, known: list[Shape]) -> bool:
+    def _keep(self, prefix: str, known: list[Shape], sure: bool = False) -> bool:
         if len(known) >= KEPT or "\r" in prefix or _BAR.search(prefix):
             return False
         made = shape_of(prefix)
         if made is None:
             return False
-        if not _is_strong(prefix):
+        if not (sure or _is_strong(prefix)):
             self._seen[made.source] = self._seen.get(made.source, 0) + 1
             if self._seen[made.source] < 2:
                 return False
@@ -192,7 +192,7 @@ class Envelope(Struct):
             elif (
                 (between and not between[-1:].isspace())
                 or len(between) > LONGEST
-                or (between.strip() and not _STRONG.search(between))
+                or (between.strip() and not (_STRONG.search(between) or _is_level(between, begin)))
             ):
                 break
             else:
@@ -321,6 +321,11 @@ def _is_strong(prefix: str) -> bool:
     return not any(c.isalpha() for c in prefix)
 
 
+def _is_level(between: str, begin: re.Match[str] | None) -> bool:
+    """Whether a time without a date, a level and blanks stand before the record: another logger's prefix."""
+    return begin is not None and epoch(begin["time"]) is None and not _LEVEL.sub("", between).strip()
+
+
 def _has_time(prefix: str) -> bool:
     return re.search(STAMP, prefix) is not None
 
@@ -342,7 +347,7 @@ def _unnumbered(writer: str) -> str:
 def _writer(prefix: str) -> str:
     """What remains of a prefix without times, levels and marks: a container, a pid, a host, a task."""
     rest = _LEVEL.sub("", _DECIMAL.sub("", _STAMP.sub("", _TAG.sub(" ", prefix))))
-    rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,-")
+    rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,.-")
     return rest if any(c.isalnum() for c in rest) else ""
 
 
