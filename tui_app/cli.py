@@ -19,6 +19,7 @@ COMMANDS = {
     "record": ("sgmon.commands.record", "record everything, without a screen"),
     "replay": ("sgmon.commands.replay", "play a recording back"),
     "report": ("sgmon.commands.report", "the evidence bundle, redacted, for a bug report"),
+    "check": ("sgmon.commands.check", "what would fail if a server were started now"),
     "runs": ("sgmon.commands.runs", "finished starts on this machine"),
     "diff": ("sgmon.commands.diff", "compare two starts"),
     "doctor": ("sgmon.commands.doctor", "what sgmon can see here, and how to see more"),

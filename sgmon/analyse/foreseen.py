@@ -6,15 +6,16 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from sgmon.analyse.gpu.holders import Holding, holdings_in
+from sgmon.analyse.diagnosis.holders import words
+from sgmon.analyse.gpu.holders import Holding, holdings, holdings_in
 from sgmon.analyse.gpu.rank_mapping import physical
 from sgmon.foresight.check import forecast
 from sgmon.foresight.start import RankGpu, Start
-from sgmon.model import Gpu, Server, Snapshot
+from sgmon.model import Gpu, GpuReading, Server, Snapshot
 from sgmon.model.preflight import Forecast, Preflight
 from sgmon.servers import registry
 from sgmon.servers.family import ServerFamily
-from sgmon.text import clean
+from sgmon.units import size
 
 
 def with_forecasts(old: Snapshot, new: Snapshot) -> Snapshot:
@@ -55,19 +56,60 @@ def _gpus(snapshot: Snapshot, server: Server, family: ServerFamily, version: str
             yield _rank_gpu(gpu, holdings_in(snapshot, gpu))
 
 
+def all_gpus(reading: GpuReading | None) -> tuple[RankGpu, ...]:
+    """Every GPU that can be read, for a start whose ranks are not known."""
+    gpus = reading.gpus if reading is not None else ()
+    return tuple(_rank_gpu(gpu, holdings(gpu)) for gpu in gpus if not gpu.error and not gpu.slices)
+
+
 def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
     """What others hold is known only where every holder is: an unseen one may be the rank itself."""
     others = [one for one in held if one.kind in ("orphan", "other-server", "stranger", "mps")]
     known = all(one.kind != "unseen" and one.used_bytes is not None for one in held)
-    names = ", ".join(f"pid {one.pid} ({clean(one.name, 40)})" for one in others[:2])
+    orphans = tuple(one.pid for one in others if one.kind == "orphan")
     return RankGpu(
         rank=", ".join(gpu.ranks),
         index=gpu.index,
         total_bytes=gpu.total_bytes,
         others_bytes=sum(one.used_bytes or 0 for one in others) if known else None,
-        holders=names,
+        holders="; ".join(f"{size(one.used_bytes)} by {words(one)}" for one in others[:2]),
         pid=others[0].pid if others else None,
+        orphans=orphans,
+        capability=_capability(gpu.name),
     )
+
+
+#: compute capability of GPUs by a word of their name (developer.nvidia.com/cuda-gpus)
+_GENERATIONS = {
+    "V100": 7.0,
+    "T4": 7.5,
+    "A100": 8.0,
+    "A30": 8.0,
+    "A10": 8.6,
+    "A10G": 8.6,
+    "A40": 8.6,
+    "A6000": 8.6,
+    "L4": 8.9,
+    "L40": 8.9,
+    "L40S": 8.9,
+    "4090": 8.9,
+    "3090": 8.6,
+    "H20": 9.0,
+    "H100": 9.0,
+    "H200": 9.0,
+    "GH200": 9.0,
+    "B100": 10.0,
+    "B200": 10.0,
+    "GB200": 10.0,
+    "B300": 10.3,
+    "GB300": 10.3,
+    "5090": 12.0,
+}
+
+
+def _capability(name: str) -> float | None:
+    """By the name alone; None for one that is not in the table."""
+    return next((_GENERATIONS[word] for word in name.replace("-", " ").split() if word in _GENERATIONS), None)
 
 
 def will_fail(snapshot: Snapshot) -> tuple[Forecast, ...]:

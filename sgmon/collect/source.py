@@ -197,7 +197,7 @@ class LiveSource:
             server = reading.server
             if server is not None and self._server_key != (server.pid, server.start_ticks):
                 self._server_key = server.pid, server.start_ticks
-                self.wake("procs", "log", "port", "gpu")
+                self.wake("procs", "log", "port", "gpu", "preflight")
 
 
 def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:
@@ -205,6 +205,7 @@ def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Pr
     from sgmon.collect.gpu.probe import GpuProbe
     from sgmon.collect.probes.logtail import LogProbe
     from sgmon.collect.probes.port import PortProbe
+    from sgmon.collect.probes.preflight import PreflightProbe
     from sgmon.collect.probes.procs import ProcsProbe
     from sgmon.collect.probes.start import StartProbe
 
@@ -214,6 +215,7 @@ def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Pr
         LogProbe(watched),
         PortProbe(watched),
         StartProbe(watched),
+        PreflightProbe(watched),
     ]
     if watched.settings.watch_dirs:
         from sgmon.collect.probes.watchdir import WatchDirProbe

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-import threading
 from pathlib import Path
 
 import msgspec
 
-from sgmon.collect.gpu.probe import GpuProbe
-from sgmon.collect.probes.base import Clock, ProbeError, Watched
+from sgmon.commands.gpus import ask_gpu
 from sgmon.commands.output import print_json
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
 from sgmon.servers import registry
-from sgmon.settings import Settings
 from sgmon.text import clean, mask
 
-NVML_S = 5.0
 _SIGN = {"ok": "ok  ", "note": "note", "bad": "BAD ", "unknown": "?   "}
 
 
@@ -62,27 +58,6 @@ def as_lines(checks: list[Check]) -> list[str]:
         if check.remedy:
             lines.append(f"        {'':18}  > {safe['remedy']}")
     return lines
-
-
-def ask_gpu(settings: Settings) -> GpuReading | None:
-    """One NVML reading, or None when the driver did not answer in ``NVML_S``."""
-    answer: list[GpuReading | None] = [None]
-    done = threading.Event()
-
-    def ask() -> None:
-        probe = GpuProbe(Watched(settings, Clock()))
-        try:
-            reading = probe.read()
-            answer[0] = reading if isinstance(reading, GpuReading) else None
-        except ProbeError as err:
-            answer[0] = GpuReading(unavailable=err.words, remedy=err.remedy)
-        finally:
-            done.set()
-            probe.close()
-
-    threading.Thread(target=ask, daemon=True, name="doctor-nvml").start()
-    done.wait(NVML_S)
-    return answer[0]
 
 
 def _safe(check: Check) -> dict[str, str]:

@@ -23,7 +23,7 @@ def http_port(start: Start) -> Iterator[Forecast]:
     if not foreign:
         yield fine("port", check, "nobody else listens there", "port")
         return
-    held = foreign[0]
+    held = next((one for one in foreign if _collides(one, start.args.host)), foreign[0])
     text = f"port {start.args.port} is held by {_who(held)}"
     step = NextStep("End that process, or start on another port", f"ps -o pid,ppid,user,etime,args -p {held.pid}")
     if start.family.start.shares_port(start.args) or not _collides(held, start.args.host):

@@ -17,7 +17,7 @@ from sgmon.units import size
 
 #: what a rank needs beyond the least: measured 3-8 % on real starts of dense models, and the CUDA context
 MARGIN, CONTEXT_BYTES = 0.08, 600 * 1024**2
-SHM_BYTES = 1024**3
+HELD_SHARE = 0.02
 OPEN_FILES = 4096
 #: bytes of one element of a floating dtype of safetensors that a load may convert
 _FLOATS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
@@ -60,14 +60,31 @@ def gpu_memory(start: Start) -> Iterator[Forecast]:
         if gpu.free_bytes is None or gpu.total_bytes is None:
             yield unknown("gpu-memory", check, "not readable", "gpu")
             continue
-        held = f"; {size(gpu.others_bytes)} held by {gpu.holders}" if gpu.holders else ""
+        held = f"; held: {gpu.holders}" if gpu.holders else ""
         share = _share_bytes(start, gpu)
         if share is not None and start.family.start.share_of == "total" and share > gpu.free_bytes:
             yield _less_than_share(start, gpu, check, share, held)
         elif least is None:
-            yield fine("gpu-memory", check, f"{size(gpu.free_bytes)} free; what the weights need is not known", "gpu")
+            yield _held(gpu, check)
         else:
             yield _fit(start, gpu, check, least, share, held)
+
+
+def _held(gpu: RankGpu, check: str) -> Forecast:
+    """What is said of a GPU while it is not known what the start needs."""
+    free, others = f"{size(gpu.free_bytes)} of {size(gpu.total_bytes)} free", gpu.others_bytes or 0
+    if others < HELD_SHARE * (gpu.total_bytes or 0):
+        return fine("gpu-memory", check, free, "gpu")
+    return doubt("gpu-held", check, f"{free}; held: {gpu.holders}", _free_it(gpu), signal="gpu", pid=gpu.pid)
+
+
+def _free_it(gpu: RankGpu) -> NextStep:
+    if gpu.orphans:
+        pids = " ".join(map(str, gpu.orphans))
+        return NextStep("End the workers that a server has left behind", f"kill {pids}")
+    if gpu.pid:
+        return NextStep("See who holds the memory", f"ps -o pid,ppid,user,etime,args -p {gpu.pid}")
+    return NextStep("See who holds the memory", "nvidia-smi")
 
 
 def _share_bytes(start: Start, gpu: RankGpu) -> float | None:
@@ -82,7 +99,7 @@ def _less_than_share(start: Start, gpu: RankGpu, check: str, share: float, held:
     free = f"{size(gpu.free_bytes)} are free{held}"
     text = f"{gpu.rank or 'the rank'} asks for {size(share)} of GPU {gpu.index}, of which {free}"
     why = "the server refuses to start while less is free than its share of the whole memory"
-    step = NextStep("Free the memory, or ask for a smaller share", "nvidia-smi")
+    step = _free_it(gpu)
     return doomed("gpu-share", check, text, why, start.phase("weights"), step, signal="gpu", pid=gpu.pid)
 
 
@@ -92,7 +109,7 @@ def _fit(start: Start, gpu: RankGpu, check: str, least: int, share: float | None
     part = "" if share is None else f" ({size(share)} by the memory share)"
     need = f"weights of at least {size(least)} a rank"
     text = f"{need}, {size(free)} free on GPU {gpu.index}{part}{held}"
-    step = NextStep("Free the memory, or divide the model among more GPUs", "nvidia-smi")
+    step = _free_it(gpu) if gpu.holders else NextStep("Divide the model among more GPUs")
     if least > room:
         why = "less memory can be had than the weights take by their own headers, before any KV cache"
         phase = start.phase("weights" if least > free else "kv_cache")
@@ -141,7 +158,7 @@ def group_limits(start: Start) -> Iterator[Forecast]:
     if limits.open_files is not None and limits.open_files < OPEN_FILES:
         text = f"{limits.open_files} files may be open at once"
         yield doubt("open-files", "open files", text, NextStep("Raise it", "ulimit -n 65536"), signal="limits")
-    if limits.locked_bytes is not None and not start.on_cpu:
-        text = f"{size(limits.locked_bytes)} of memory may be locked: RDMA and pinned host memory may fail"
+    if limits.locked_bytes is not None and start.args.nnodes > 1 and not start.on_cpu:
+        text = f"{size(limits.locked_bytes)} of memory may be locked: RDMA between the nodes may fail"
         step = NextStep("Lift the limit", "docker run --ulimit memlock=-1; systemd: LimitMEMLOCK=infinity")
         yield doubt("locked-memory", "locked memory", text, step, signal="limits")

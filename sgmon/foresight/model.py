@@ -76,7 +76,7 @@ def heads(start: Start) -> Iterator[Forecast]:
         return
     sizes = ", ".join(str(n) for n in range(1, total + 1) if not _indivisible(total, shared, n))
     step = NextStep(f"Start with a TP size that fits: {sizes}")
-    asserts = start.facts.installed.asserts
+    asserts = [one for one in start.facts.installed.asserts if ("kv" in one) == ("KV" in bad)]
     if start.family.start.pads_heads(start.args):
         yield doubt("heads", check, f"{bad}; on this device the heads are padded", step, signal="args")
     elif asserts:

@@ -22,6 +22,7 @@ class RankGpu(Struct, frozen=True):
     holders: str = ""
     pid: int | None = None
     capability: float | None = None
+    orphans: tuple[int, ...] = ()  # pids of workers whose server is gone
 
     @property
     def free_bytes(self) -> int | None:

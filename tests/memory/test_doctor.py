@@ -11,8 +11,8 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
+from sgmon.collect.preflight.locks import STALE_LOCK_S
 from sgmon.doctor import Check, seeing, server_checks, starting
-from sgmon.doctor.starting import STALE_LOCK_S
 from sgmon.model import Gpu, GpuProcess, GpuReading
 from tests.memory import watches
 from tui_app.cli import main
@@ -110,19 +110,19 @@ def test_a_port_that_is_held() -> None:
         held.bind(("127.0.0.1", 0))
         held.listen()
         port = held.getsockname()[1]
-        check = starting("/proc", port, None)[0]
+        check = _named(starting("/proc", port, None), f"port {port}")
         assert check.status == "bad"
         assert f"pid {os.getpid()}" in check.text
-    assert starting("/proc", port, None)[0].status == "ok"
+    assert _named(starting("/proc", port, None), f"port {port}").status == "ok"
 
 
 def test_leftover_gpu_memory() -> None:
     held = Gpu(0, total_bytes=80 * GIB, used_bytes=70 * GIB, processes=(GpuProcess(99, 70 * GIB, name="python"),))
     free = Gpu(1, total_bytes=80 * GIB, used_bytes=GIB // 2)
     checks = starting("/proc", 1, GpuReading(gpus=(held, free)))
-    assert _named(checks, "GPU 0").status == "bad"
-    assert "pid 99 python" in _named(checks, "GPU 0").text
-    assert _named(checks, "GPU 1").status == "ok"
+    assert _named(checks, "memory of GPU 0").status == "note"
+    assert "70.0 GiB by pid 99 python" in _named(checks, "memory of GPU 0").text
+    assert _named(checks, "memory of GPU 1").status == "ok"
 
 
 def test_a_stale_build_lock_is_told_with_its_rm_line_and_left(
@@ -142,7 +142,8 @@ def test_a_stale_build_lock_is_told_with_its_rm_line_and_left(
 
 
 @pytest.mark.parametrize(
-    ("value", "status"), [("lo", "ok"), ("l", "ok"), ("=lo", "ok"), ("ib9", "bad"), ("=l", "bad"), ("^docker", None)]
+    ("value", "status"),
+    [("lo", "ok"), ("l", "ok"), ("=lo", "ok"), ("ib9", "note"), ("=l", "note"), ("^docker", None)],
 )
 def test_nccl_interfaces(value: str, status: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", value)
@@ -155,7 +156,7 @@ def test_an_interface_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "net_if_stats", lambda: {"ib0": down})
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "ib")
     check = _named(starting("/proc", 1, None), "NCCL_SOCKET_IFNAME")
-    assert (check.status, check.text) == ("bad", "ib: the interface is down")
+    assert (check.status, check.text) == ("note", "ib: the interface is down")
 
 
 def test_the_command_lists_both_groups(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +175,7 @@ def test_an_orphan_on_a_gpu_has_words_and_a_remedy() -> None:
         used_bytes=31 << 30,
         processes=(GpuProcess(4711, 31 << 30, name="sglang::scheduler"),),
     )
-    check = _named(starting("/proc", 30999, GpuReading((orphan,))), "GPU 2")
-    assert check.status == "bad"
+    check = _named(starting("/proc", 30999, GpuReading((orphan,))), "memory of GPU 2")
+    assert check.status == "note"
     assert "31.0 GiB by pid 4711, sglang::scheduler of a server that is gone" in check.text
-    assert check.remedy.startswith("kill 4711 ")
+    assert check.remedy == "kill 4711"

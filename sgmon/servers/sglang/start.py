@@ -75,15 +75,15 @@ RULES = StartRules(
     rendezvous_variable="SGLANG_DISTRIBUTED_INIT_METHOD_OVERRIDE",
     models="srt/models",
     model_class=r"^EntryClass\s*=\s*(?:\[(?P<list>[^\]]*)\]|(?P<one>\w+))",
-    heads_assert=r"assert self\.total_num_heads % \w+ == 0",
+    heads_assert=r"assert (?:self\.total_num_(?:kv_)?heads % \w+|\w+ % self\.total_num_kv_heads) == 0",
     proofs=(
         ("missing-shard", "srt/model_loader/weight_utils.py", "(incomplete download?)"),
         ("index-read", "srt/model_loader/weight_utils.py", 'json.load(f)["weight_map"]'),
     ),
     defects=(
         Defect(
-            (0, 4, 10),
-            (0, 4, 10),
+            (0, 4, 10, 2),
+            (0, 4, 10, 2),
             "with --skip-server-warmup /health stays at 503",
             "sglang 0.4.10.post2, http_server.py",
             "Leave --skip-server-warmup out, or take another version",

@@ -1,0 +1,149 @@
+"""A model's folder: its config, index, and the header of each shard. Of a weight file only its header is read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+from sgmon.model.preflight import ConfigValue, ModelFolder, Place, Shard
+from sgmon.text import clean
+
+#: files larger than these are not read: no config, no index and no header is
+CONFIG_BYTES, INDEX_BYTES, HEADER_BYTES = 4 << 20, 256 << 20, 100 << 20
+NAMES = 2000
+INDEX = "model.safetensors.index.json"
+#: what rules ask for
+KEYS = (
+    *("model_type", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "hidden_size", "head_dim"),
+    *("vocab_size", "torch_dtype", "dtype", "tie_word_embeddings", "kv_lora_rank", "qk_rope_head_dim"),
+    *("num_experts", "num_local_experts", "n_routed_experts", "num_routed_experts", "max_position_embeddings"),
+)
+#: (path, size, mtime) -> its shard: a header does not change while these stay
+_KNOWN: dict[tuple[str, int, int], Shard] = {}
+
+
+def read(path: str, asked: str) -> ModelFolder:
+    """What lies at ``path``."""
+    try:
+        names = sorted(os.listdir(path))[:NAMES]
+    except NotADirectoryError:
+        return ModelFolder(asked, path, Place.FILE)
+    except FileNotFoundError:
+        return ModelFolder(asked, path, Place.ABSENT)
+    except OSError:
+        return ModelFolder(asked, path, Place.HIDDEN)
+    names = [name for name in names if os.path.exists(f"{path}/{name}")]  # a link to nothing is not there
+    config, config_error = _config(path, names)
+    indexed, index_error = _index(path, names)
+    shards = tuple(_shard(path, name) for name in names if name.endswith(".safetensors"))
+    return ModelFolder(
+        asked,
+        path,
+        Place.FOLDER,
+        names=tuple(names),
+        config=config,
+        config_error=config_error,
+        indexed=indexed,
+        index_error=index_error,
+        shards=shards,
+    )
+
+
+def _config(path: str, names: list[str]) -> tuple[tuple[tuple[str, ConfigValue], ...] | None, str]:
+    if "config.json" not in names:
+        return None, "not there"
+    body, error = _json(f"{path}/config.json", CONFIG_BYTES)
+    if not isinstance(body, dict):
+        return None, error or "it is no JSON object"
+    inner = body.get("text_config") or body.get("llm_config") or {}
+    inner = inner if isinstance(inner, dict) else {}
+    found: dict[str, ConfigValue] = {}
+    for key in KEYS:
+        value = body.get(key, inner.get(key))
+        if isinstance(value, (bool, int, float, str)):
+            found[key] = value
+    architectures = body.get("architectures")
+    if isinstance(architectures, list):
+        found["architectures"] = ",".join(clean(str(name), 80) for name in architectures[:4])
+    method = (body.get("quantization_config") or inner.get("quantization_config") or {}).get("quant_method", "")
+    if method:
+        found["quant_method"] = clean(str(method), 40)
+    if body.get("auto_map"):
+        found["auto_map"] = True
+    if "tokenizer_config.json" in names:
+        tokens, _ = _json(f"{path}/tokenizer_config.json", CONFIG_BYTES)
+        if isinstance(tokens, dict) and tokens.get("chat_template"):
+            found["chat_template"] = True
+    return tuple(found.items()), ""
+
+
+def _index(path: str, names: list[str]) -> tuple[tuple[str, ...] | None, str]:
+    if INDEX not in names:
+        return None, ""
+    body, error = _json(f"{path}/{INDEX}", INDEX_BYTES)
+    map_ = body.get("weight_map") if isinstance(body, dict) else None
+    if not isinstance(map_, dict):
+        return None, error or "it has no weight_map"
+    return tuple(sorted({clean(str(name), 200) for name in map_.values()})), ""
+
+
+def _json(path: str, limit: int) -> tuple[Any, str]:
+    """(value, why it is none)."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limit)
+        return msgspec.json.decode(data), ""
+    except OSError as err:
+        return None, str(err.strerror)
+    except (msgspec.DecodeError, UnicodeDecodeError) as err:
+        return None, clean(str(err), 120) if data else "it is empty"
+
+
+def _shard(path: str, name: str) -> Shard:
+    try:
+        status = os.stat(f"{path}/{name}")
+    except OSError as err:
+        return Shard(name, 0, error=str(err.strerror))
+    key = (f"{path}/{name}", status.st_size, status.st_mtime_ns)
+    if key not in _KNOWN:
+        try:
+            _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size)
+        except PermissionError:
+            return Shard(name, status.st_size)
+        except OSError as err:
+            return Shard(name, status.st_size, error=str(err.strerror))
+    return _KNOWN[key]
+
+
+def _header(path: str, name: str, size: int) -> Shard:
+    """8 bytes: length of the header, little-endian; the header: {name: {dtype, shape, data_offsets}}; the data."""
+    with open(path, "rb") as file:
+        first = file.read(8)
+        length = int.from_bytes(first, "little")
+        if len(first) < 8:
+            return Shard(name, size, error=f"it has {size} bytes, a header alone has 8")
+        if length > HEADER_BYTES:
+            return Shard(name, size, error="its first 8 bytes are no length of a header")
+        data = file.read(length)
+    if len(data) < length:
+        return Shard(name, size, wanted_bytes=8 + length)
+    try:
+        tensors = msgspec.json.decode(data)
+        found: dict[str, int] = {}
+        end = 0
+        for tensor, body in tensors.items():
+            if tensor != "__metadata__":
+                begin, stop = body["data_offsets"]
+                found[body["dtype"]] = found.get(body["dtype"], 0) + stop - begin
+                end = max(end, stop)
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError, ValueError):
+        return Shard(name, size, error="its header is no list of tensors")
+    return Shard(name, size, 8 + length + end, tuple(found.items()))
+
+
+def main() -> None:
+    """The child: prints what ``read`` says of its two arguments."""
+    sys.stdout.buffer.write(msgspec.json.encode(read(sys.argv[1], sys.argv[2])))

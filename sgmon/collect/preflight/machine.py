@@ -1,0 +1,180 @@
+"""Addresses, interfaces, disks and limits of the machine, as the server has them."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator, Mapping
+
+import psutil
+
+from sgmon.collect.preflight import locks
+from sgmon.discovery.inner import Inside
+from sgmon.model import Server
+from sgmon.model.preflight import Limits, Resolved, Space
+from sgmon.proc import cgroups, child, files, mounts
+from sgmon.proc.guard import CallGuard, HungError
+
+RESOLVE_S = 3.0
+STATFS_S = 2.0
+#: free bytes are given in steps of this, so that an unchanged disk reads the same
+_STEP = 64 * 1024**2
+_NAMES: CallGuard[tuple[str, ...]] = CallGuard()
+
+
+def rendezvous(server: Server) -> tuple[str, int | None]:
+    """(host, port) of the arguments' rendezvous address; ("", None) without one."""
+    address = server.args.dist_init_addr.removeprefix("tcp://")
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        return "", None
+    return host.strip("[]"), int(port)
+
+
+def resolved(server: Server) -> tuple[Resolved, ...]:
+    """The addresses that the arguments name. Asks the resolver, which may ask a name server; nobody else."""
+    asked = (("host", server.args.host.strip("[]")), ("rendezvous", rendezvous(server)[0]))
+    return tuple(_resolve(what, name) for what, name in asked if name)
+
+
+def _resolve(what: str, name: str) -> Resolved:
+    try:
+        return Resolved(what, name, (str(ipaddress.ip_address(name)),))
+    except ValueError:
+        pass
+    try:
+        return Resolved(what, name, _NAMES.run(name, lambda: _addresses(name), RESOLVE_S))
+    except HungError:
+        return Resolved(what, name, error="failed")
+    except socket.gaierror as err:
+        unknown = err.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+        return Resolved(what, name, error="unknown" if unknown else "failed")
+    except (OSError, ValueError):
+        return Resolved(what, name, error="failed")
+
+
+def _addresses(name: str) -> tuple[str, ...]:
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(row[4][0]) for row in found))
+
+
+def own_addresses() -> tuple[str, ...]:
+    """Addresses of this machine's interfaces, without the zone of link-local ones."""
+    found = (one.address.split("%")[0] for each in psutil.net_if_addrs().values() for one in each)
+    return tuple(sorted({address for address in found if ":" in address or address.count(".") == 3}))
+
+
+def interfaces() -> tuple[tuple[str, bool], ...]:
+    """(name, is it up)."""
+    return tuple(sorted((name, bool(state.isup)) for name, state in psutil.net_if_stats().items()))
+
+
+def nonlocal_bind(root: str) -> bool:
+    """Whether sockets may be bound to addresses that this machine does not have."""
+    try:
+        return files.text(f"{root}/sys/net/ipv4/ip_nonlocal_bind").strip() == "1"
+    except OSError:
+        return False
+
+
+def spaces(inside: Inside, server: Server, environ: Mapping[str, str]) -> tuple[Space, ...]:
+    """The file systems that the start writes to; each once."""
+    home = environ.get("HOME") or "/root"
+    caches = environ.get("XDG_CACHE_HOME") or f"{home}/.cache"
+    asked = [("shared memory", "/dev/shm"), ("caches", caches), ("temporary files", environ.get("TMPDIR") or "/tmp")]
+    asked += [("caches", folder) for folder in locks.folders(environ)]
+    if server.log_kind == "file" and server.log_path:
+        asked.append(("log", os.path.dirname(server.log_path)))
+    return tuple(_unique(_space(inside, what, path) for what, path in asked))
+
+
+def _unique(found: Iterator[Space]) -> Iterator[Space]:
+    seen: set[tuple[object, ...]] = set()
+    for space in found:
+        key = (space.what, space.free_bytes, space.total_bytes, space.fstype, space.hung)
+        if key not in seen:
+            seen.add(key)
+            yield space
+
+
+def _space(inside: Inside, what: str, path: str) -> Space:
+    mount = mounts.of_path(inside.rows, path)
+    fstype = mount.fstype if mount is not None else ""
+    if inside.remote(path):
+        return _remote_space(what, path, inside.reach(path), fstype)
+    here = inside.reach(path)
+    while not os.path.exists(here) and len(here) > 1:
+        here = os.path.dirname(here)  # it will be made there
+    try:
+        seen = os.statvfs(here)
+    except OSError:
+        return Space(what, path, fstype=fstype)
+    free, total = seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize
+    return Space(what, path, _stepped(free), total, bool(seen.f_flag & os.ST_RDONLY), fstype=fstype)
+
+
+def _remote_space(what: str, path: str, here: str, fstype: str) -> Space:
+    said = child.output(["stat", "-f", "-c", "%a %b %S", here], STATFS_S)
+    cells = (said or b"").split()
+    if len(cells) != 3:
+        return Space(what, path, remote=True, hung=said is None, fstype=fstype)
+    free, total, unit = map(int, cells)
+    return Space(what, path, _stepped(free * unit), total * unit, remote=True, fstype=fstype)
+
+
+def _stepped(free: int) -> int:
+    return free if free < _STEP else free // _STEP * _STEP
+
+
+def limits(inside: Inside) -> Limits:
+    """What the machine and the server's control group grant."""
+    memory = psutil.virtual_memory()
+    group_bytes, group_cpus = _group(inside)
+    open_files, locked = _rlimits(inside)
+    return Limits(
+        memory_available_bytes=_stepped(memory.available),
+        memory_total_bytes=memory.total,
+        group_memory_bytes=group_bytes,
+        group_cpus=group_cpus,
+        cpus=os.cpu_count(),
+        open_files=open_files,
+        locked_bytes=locked,
+        swap_bytes=psutil.swap_memory().total,
+    )
+
+
+def _group(inside: Inside) -> tuple[int | None, float | None]:
+    """(memory limit, CPUs) of its control group; None: none, or not readable."""
+    try:
+        text = files.text(f"{inside.root}/{inside.pid}/cgroup")
+        folders = cgroups.paths(text, mounts.read(inside.root))
+    except OSError:
+        return None, None
+    return cgroups.limits(folders).memory_max_bytes, _quota(folders.get("", ""), folders.get("cpu", ""))
+
+
+def _quota(unified: str, cpu: str) -> float | None:
+    """cpu.max: "200000 100000" (cgroup v2); cpu.cfs_quota_us and cpu.cfs_period_us (v1). "max" and -1: no limit."""
+    try:
+        if cpu:
+            quota, period = (int(files.text(f"{cpu}/cpu.cfs_{name}_us")) for name in ("quota", "period"))
+        else:
+            quota, period = (int(word) for word in files.text(f"{unified}/cpu.max").split()[:2])
+    except (OSError, ValueError):
+        return None
+    return quota / period if quota > 0 and period > 0 else None
+
+
+def _rlimits(inside: Inside) -> tuple[int | None, int | None]:
+    """(hard limit of open files: servers raise the soft one themselves; soft limit of locked memory)."""
+    try:
+        rows = files.text(f"{inside.root}/{inside.pid}/limits").splitlines()
+    except OSError:
+        return None, None
+    cells = {row[:26].strip(): row[26:].split() for row in rows}
+    return _limit(cells.get("Max open files"), 1), _limit(cells.get("Max locked memory"), 0)
+
+
+def _limit(cells: list[str] | None, at: int) -> int | None:
+    return int(cells[at]) if cells is not None and len(cells) > at and cells[at].isdigit() else None

@@ -1,0 +1,101 @@
+"""The facts as they are read from files, sockets and limits; the command that shows what follows from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from sgmon.collect.preflight import folder, models
+from sgmon.collect.preflight.read import read
+from sgmon.commands.check import server_of
+from sgmon.discovery import inner
+from sgmon.model import Event
+from sgmon.model.preflight import Place
+from sgmon.proc.mounts import Mount
+from sgmon.recording.codec import Decoder, Encoder, Lines
+from tests.foresight.starts import model
+from tui_app.cli import main
+
+COMMAND = ["--", sys.executable, "-m", "sglang.launch_server", "--model-path"]
+
+
+def test_facts_of_a_command_line(tmp_path: Path) -> None:
+    path = model(tmp_path / "m")
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        server = server_of([*COMMAND, str(path), "--port", str(port), "--dist-init-addr", f"127.0.0.1:{port}"])
+        facts = read("/proc", server, started=False)
+    assert facts.model is not None and facts.model.place is Place.FOLDER
+    assert facts.model.number("num_attention_heads") == 4
+    assert [shard.wanted_bytes == shard.size_bytes for shard in facts.model.shards] == [True, True]
+    assert facts.port is not None and [(one.pid, one.ours) for one in facts.port] == [(os.getpid(), False)]
+    assert facts.rendezvous is not None and facts.rendezvous_port == port
+    assert {space.what for space in facts.spaces} >= {"shared memory", "temporary files"}
+    assert facts.limits.memory_total_bytes and "127.0.0.1" in facts.own_addresses
+    encoder, lines, decoder = Encoder(), Lines(), Decoder()
+    encoded = encoder.encode(Event(1.0, "preflight", facts))
+    assert encoded is not None
+    again = decoder.decode(lines.line(encoded))
+    assert again is not None and again.reading == facts, "a recording holds the facts"
+
+
+def test_a_folder_that_another_machine_answers_for_is_read_by_a_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = model(tmp_path / "m")
+    server = server_of([*COMMAND, str(path)])
+    inside = inner.of("/proc", os.getpid())
+    nfs = inside._replace(rows=(*inside.rows, Mount("0:9", "/", str(tmp_path), "nfs4", "host:/")))
+    plain, remote = models.look(inside, server, str(path)), models.look(nfs, server, str(path))
+    assert plain is not None and remote is not None
+    assert replace(remote, fstype=plain.fstype) == plain
+    assert remote.fstype == "nfs4"
+    monkeypatch.setattr(models, "REMOTE_S", 0.0)
+    hung = models.look(nfs, server, str(path))
+    assert hung is not None and hung.place is Place.HUNG
+
+
+def test_a_snapshot_of_the_hub_s_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = tmp_path / "models--org--name"
+    (repo / "refs").mkdir(parents=True)
+    (repo / "refs" / "main").write_text("abc")
+    model(repo / "snapshots" / "abc")
+    server = server_of([*COMMAND, "org/name"])
+    inside = inner.of("/proc", os.getpid())
+    monkeypatch.setattr(inner, "environment", lambda root, pid: {"HF_HUB_CACHE": str(tmp_path)})
+    found = models.look(inside, server, "org/name")
+    assert found is not None and (found.place, found.from_cache) == (Place.FOLDER, True)
+    lost = models.look(inside, server, "org/other")
+    assert lost is not None and lost.place is Place.HUB
+
+
+def test_a_link_to_nothing_is_no_file(tmp_path: Path) -> None:
+    path = model(tmp_path / "m")
+    (path / "model-00002-of-00002.safetensors").unlink()
+    (path / "model-00002-of-00002.safetensors").symlink_to(tmp_path / "blob")
+    assert "model-00002-of-00002.safetensors" not in folder.read(str(path), "m").names
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = model(tmp_path / "m")
+    whole = [*COMMAND, str(path), "--device", "cpu", "--port", "1"]
+    assert main(["check", "--no-gpu", *whole]) == 0
+    assert "nothing is sure to fail" in capsys.readouterr().out
+    (path / "tokenizer.json").unlink()
+    assert main(["check", "--no-gpu", *whole]) == 3
+    out = capsys.readouterr().out
+    assert "WILL FAIL" in out and "because the folder is not fetched" in out
+    assert main(["check", "--no-gpu", "--json", *whole]) == 3
+    body = json.loads(capsys.readouterr().out)
+    assert body["level"] == "will-fail"
+    assert next(one for one in body["checks"] if one["rule"] == "tokenizer")["phase"] == "launch"
+    assert main(["check", "--", "sleep", "1"]) == 2
+    assert main(["check"]) == 2
