@@ -12,6 +12,7 @@ from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.port_owner import with_owners
 from sgmon.analyse.ranks.make import with_ranks
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.analyse.stacks.rules import rules_of
@@ -67,14 +68,14 @@ class Store:
         if isinstance(reading, ServerReading):
             new = self._server(new, reading)
         elif isinstance(reading, ProcsReading):
-            new = _with_gpu_ranks(replace(new, procs=reading))
+            new = with_owners(_with_gpu_ranks(replace(new, procs=reading)))
         elif isinstance(reading, GpuReading):
             new = _with_series(_with_gpu_ranks(replace(new, gpu=reading)), event.t)
         elif isinstance(reading, LogReading):
             self._fold.feed(reading, event.t)
             new = self._with_log(new)
         elif isinstance(reading, PortReading):
-            new = _with_port(new, reading, event.t)
+            new = with_owners(_with_port(new, reading, event.t))
         elif isinstance(reading, RasReading):
             new = replace(new, ras=reading)
         elif isinstance(reading, StacksReading):
@@ -109,7 +110,11 @@ class Store:
 
     def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
         new = replace(
-            new, candidates=reading.candidates, looked_for=reading.looked_for, asked_port=reading.asked_port
+            new,
+            candidates=reading.candidates,
+            orphans=reading.orphans,
+            looked_for=reading.looked_for,
+            asked_port=reading.asked_port,
         )
         server = reading.server
         if server is None:
@@ -124,6 +129,7 @@ class Store:
                 t=new.t,
                 epoch=new.epoch,
                 candidates=new.candidates,
+                orphans=new.orphans,
                 looked_for=new.looked_for,
                 asked_port=new.asked_port,
                 restarts=new.restarts + 1,

@@ -10,12 +10,15 @@ from sgmon.discovery.describe import arguments, describe
 from sgmon.discovery.errors import TargetError
 from sgmon.discovery.servers import Launcher, Scan
 from sgmon.discovery.version import started_epoch
-from sgmon.model import Candidate, Server, ServerArgs, ServerReading
-from sgmon.proc import exits
+from sgmon.model import Candidate, Orphan, Server, ServerArgs, ServerReading
+from sgmon.proc import exits, fds, net
 from sgmon.servers import registry
 from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
 from sgmon.text import clean, masked_argv
+
+#: how many orphans are named: a server of eight ranks leaves ten
+ORPHANS = 16
 
 
 def find(root: Path | str, settings: Settings, known: Server | None = None) -> ServerReading:
@@ -30,17 +33,18 @@ def find(root: Path | str, settings: Settings, known: Server | None = None) -> S
     candidates = tuple(_candidate(base, found, args[found.stat.pid][0]) for found in scan.servers)
     chosen = _choose(base, scan, args, settings)
     looked_for = _looked_for(scan, settings)
+    orphans = tuple(_orphan(base, scan, pid) for pid in scan.orphans[:ORPHANS])
     if chosen is None:
-        return ServerReading(None, candidates, looked_for, asked_port=settings.port)
+        return ServerReading(None, candidates, looked_for, asked_port=settings.port, orphans=orphans)
     old = known if known is not None and _same(chosen, known) else None
-    return ServerReading(describe(base, chosen, settings, old), candidates, looked_for)
+    return ServerReading(describe(base, chosen, settings, old), candidates, looked_for, orphans=orphans)
 
 
 def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], settings: Settings) -> Launcher | None:
     if settings.pid is not None:
         return _above(base, settings.pid, scan)
     if settings.port is None:
-        return scan.servers[0] if scan.servers else None
+        return _newest(scan, args)
     hidden = None
     for found in scan.servers:
         its, _ = args[found.stat.pid]
@@ -49,6 +53,38 @@ def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], sett
         elif its.port == settings.port:
             return found
     return hidden
+
+
+def _newest(scan: Scan, args: dict[int, tuple[ServerArgs, str]]) -> Launcher | None:
+    """The server that started last. Of its nodes on this host the first: it has the port and the ready line."""
+    if not scan.servers:
+        return None
+    last = scan.servers[0]
+    meets, _ = args[last.stat.pid]
+    if meets.nnodes < 2 or not meets.dist_init_addr:
+        return last
+    nodes = [one for one in scan.servers if _joins(args[one.stat.pid][0], meets)]
+    return min(nodes, key=lambda one: args[one.stat.pid][0].node_rank)
+
+
+def _joins(one: ServerArgs, other: ServerArgs) -> bool:
+    return (one.nnodes, one.dist_init_addr, one.model_path) == (other.nnodes, other.dist_init_addr, other.model_path)
+
+
+def _orphan(base: str, scan: Scan, pid: int) -> Orphan:
+    title = clean(" ".join(masked_argv(scan.argvs[pid], is_secret_flag)), 80)
+    return Orphan(pid, scan.table[pid].start_ticks, title, _listens_on(base, pid))
+
+
+def _listens_on(base: str, pid: int) -> tuple[int, ...]:
+    """The TCP ports on which a process listens; () where that may not be read."""
+    try:
+        inodes = {fds.inode(target) for target in fds.read(base, pid).values()}
+        rows = net.table(base, pid)
+    except OSError:
+        return ()
+    ports = {int(row.local.rpartition(":")[2]) for n, row in rows.items() if n in inodes and row.state == "LISTEN"}
+    return tuple(sorted(ports))
 
 
 def _above(base: str, pid: int, scan: Scan) -> Launcher:

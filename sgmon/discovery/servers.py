@@ -21,6 +21,9 @@ _ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "r
 _SPAWNERS = frozenset({Role.CONTROLLER, Role.WORKER, Role.ENGINE, Role.API_SERVER, Role.IMPORTING})
 
 
+_RANKS = frozenset({Role.WORKER, Role.ENGINE})
+
+
 class Launcher(NamedTuple):
     """The process that starts a server."""
 
@@ -31,11 +34,12 @@ class Launcher(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """One look at all processes."""
+    """One look at all processes. orphans: pids of processes of servers that have no launcher any more."""
 
     table: dict[int, Stat]
     servers: tuple[Launcher, ...]
     argvs: dict[int, tuple[str, ...]]
+    orphans: tuple[int, ...] = ()
 
 
 def look(root: str) -> Scan:
@@ -43,7 +47,7 @@ def look(root: str) -> Scan:
     table = tree.scan(root)
     argvs: dict[int, tuple[str, ...]] = {}
     launchers: dict[int, Launcher] = {}
-    workers: dict[int, ServerFamily] = {}
+    titled: dict[int, ServerFamily] = {}
     for pid, seen in table.items():
         try:
             argv = _cmdline(root, pid, seen.state)
@@ -58,13 +62,14 @@ def look(root: str) -> Scan:
             launchers[pid] = Launcher(seen, argv, launch, family)
             continue
         owner = registry.family_of_title(argv)
-        if owner is not None and owner.discovery.role_of(argv) in (Role.WORKER, Role.ENGINE):
-            workers[pid] = owner
+        if owner is not None:
+            titled[pid] = owner
+    workers = {pid: owner for pid, owner in titled.items() if owner.discovery.role_of(argvs[pid]) in _RANKS}
     _add_engines(launchers, workers, table, argvs)
     # A process that was just forked still carries its parent's command line: the topmost one is the launcher.
     tops = [one for pid, one in launchers.items() if not any(up in launchers for up in tree.ancestors(pid, table))]
     tops.sort(key=lambda one: (one.stat.start_ticks, one.stat.pid), reverse=True)
-    return Scan(table, tuple(tops), argvs)
+    return Scan(table, tuple(tops), argvs, _orphans(titled, launchers, table))
 
 
 def _cmdline(root: str, pid: int, state: str) -> tuple[str, ...]:
@@ -81,7 +86,9 @@ def _add_engines(
     table: dict[int, Stat],
     argvs: dict[int, tuple[str, ...]],
 ) -> None:
-    """Adds the Python process above workers that no known launcher is above."""
+    """Adds the Python process above workers that no known launcher is above. One that has started a launcher, or that
+    carries a launch in its arguments, is a wrapper: workers below it are orphans that it has adopted."""
+    starters = {up for pid in launchers for up in tree.ancestors(pid, table)}
     for pid, family in workers.items():
         above = list(tree.ancestors(pid, table))
         if any(up in launchers for up in above):
@@ -91,6 +98,22 @@ def _add_engines(
             role = role_of(argv, family)
             if role in _SPAWNERS:
                 continue
-            if argv and role is Role.OTHER and table[up].comm not in _ADOPTERS and up != 1 and is_python(argv):
+            wraps = up in starters or any(registry.recognise(argv[at:]) for at in range(1, len(argv)))
+            adopts = table[up].comm in _ADOPTERS or up == 1 or wraps
+            if argv and role is Role.OTHER and not adopts and is_python(argv):
                 launchers[up] = Launcher(table[up], argv, Launch("engine"), family)
             break
+
+
+def _orphans(
+    titled: dict[int, ServerFamily], launchers: dict[int, Launcher], table: dict[int, Stat]
+) -> tuple[int, ...]:
+    """Titled processes below no launcher. Their parents must be visible, and no ray: its workers have none above them
+    while they serve."""
+    found = []
+    for pid in titled:
+        above = list(tree.ancestors(pid, table))
+        whole = bool(above) and table[above[-1]].ppid == 0
+        if whole and not any(up in launchers or table[up].comm == "raylet" for up in above):
+            found.append(pid)
+    return tuple(sorted(found, key=lambda pid: (table[pid].start_ticks, pid)))

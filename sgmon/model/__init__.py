@@ -32,7 +32,7 @@ from sgmon.model.procs import (
 from sgmon.model.rank import Rank, RankMilestone, RankStack, RankState, Wait, WaitKind
 from sgmon.model.ras import RasCommunicator, RasRank, RasReading
 from sgmon.model.roles import ESSENTIAL_ROLES, Role
-from sgmon.model.server import Candidate, Server, ServerArgs, ServerReading
+from sgmon.model.server import Candidate, Orphan, Server, ServerArgs, ServerReading
 from sgmon.model.snapshot import (
     KINDS,
     Event,
@@ -96,6 +96,7 @@ __all__ = [
     "Milestone",
     "Missing",
     "NextStep",
+    "Orphan",
     "PortReading",
     "ProbeReading",
     "ProbeStatus",

@@ -106,6 +106,15 @@ class Candidate(Struct, frozen=True):
     family: str = ""  # name of its ``ServerFamily``; "" in recordings from before this field
 
 
+class Orphan(Struct, frozen=True):
+    """A process of a server whose launcher is gone. ports: on which it listens."""
+
+    pid: int
+    start_ticks: int
+    title: str
+    ports: tuple[int, ...] = ()
+
+
 class ServerReading(Struct, frozen=True):
     """What the target probe saw. ``server`` is None while there is none; ``looked_for`` says what was looked for.
 
@@ -117,3 +126,4 @@ class ServerReading(Struct, frozen=True):
     looked_for: str = ""
     gone_pid: int | None = None
     asked_port: int | None = None  # --port; with candidates and no server: none of them has it
+    orphans: tuple[Orphan, ...] = ()

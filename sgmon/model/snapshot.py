@@ -15,7 +15,7 @@ from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.procs import ProcsReading
 from sgmon.model.rank import Rank
 from sgmon.model.ras import RasReading
-from sgmon.model.server import Candidate, Server, ServerReading
+from sgmon.model.server import Candidate, Orphan, Server, ServerReading
 from sgmon.model.stacks import CauseHit, StackDump, StacksReading, StackView
 from sgmon.model.start import StartReading
 from sgmon.model.verdict import Verdict, VerdictChange
@@ -114,6 +114,7 @@ class Snapshot(Struct, frozen=True):
     server: Server | None = None
     server_seen_t: float | None = None
     candidates: tuple[Candidate, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
     looked_for: str = ""
     asked_port: int | None = None  # --port; with candidates and no server: none of them has it
     restarts: int = 0

@@ -152,6 +152,52 @@ def test_an_engine_in_a_script_of_ones_own(fake):
     assert [c.pid for c in find(fake.root, Settings()).candidates] == [100]
 
 
+def test_a_wrapper_that_has_adopted_orphans_is_no_server(fake):
+    """A subreaper: what an old start has left is below it, as well as the new start."""
+    fake.add(90, ["python3", "/srv/reap.py", *LAUNCH, "--port", "31180"])
+    fake.add(95, "sglang::scheduler_TP0", ppid=90)
+    seen = find(fake.root, Settings())
+    assert seen.server is None and seen.candidates == ()
+    assert [(o.pid, o.title) for o in seen.orphans] == [(95, "sglang::scheduler_TP0")]
+    serve(fake, 100, ppid=90)
+    fake.add(101, "sglang::scheduler_TP0", ppid=100)
+    fake.add(80, ["python3", "start_all.py"])
+    fake.add(85, "sglang::scheduler_TP1", ppid=80)
+    serve(fake, 120, 31002, ppid=80)
+    seen = find(fake.root, Settings())
+    assert [c.pid for c in seen.candidates] == [120, 100]
+    assert [o.pid for o in seen.orphans] == [85, 95]
+
+
+def test_orphans_and_the_ports_on_which_they_listen(fake):
+    fake.add(50, "sglang::tokenizer_worker:50", ppid=1, fds={7: "socket:[77]"})
+    fake.add(51, "sglang::scheduler_TP0", ppid=99)  # its parent is not visible: nothing is known
+    fake.add(60, ["/usr/bin/raylet"])
+    fake.add(61, "sglang::scheduler_TP1", ppid=60)
+    row = "   0: 00000000:7922 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 77 1 0 20 4 30 10 -1\n"
+    (fake.root / "50" / "net" / "tcp").write_text("  sl\n" + row)
+    (orphan,) = find(fake.root, Settings()).orphans
+    assert (orphan.pid, orphan.title, orphan.ports) == (50, "sglang::tokenizer_worker:50", (31010,))
+    serve(fake, 200)
+    seen = find(fake.root, Settings())
+    assert seen.server.pid == 200 and [o.pid for o in seen.orphans] == [50]
+
+
+def test_of_two_nodes_on_one_host_the_first_is_watched(fake):
+    meet = ["--nnodes", "2", "--dist-init-addr", "127.0.0.1:20577"]
+    fake.add(100, [*LAUNCH, *meet, "--node-rank", "0", "--port", "31000"])
+    fake.add(200, [*LAUNCH, *meet, "--node-rank", "1", "--port", "31001"])
+    fake.add(50, [*LAUNCH, "--nnodes", "2", "--dist-init-addr", "other:1", "--node-rank", "0"])
+    seen = find(fake.root, Settings())
+    assert (seen.server.pid, [c.pid for c in seen.candidates]) == (100, [200, 100, 50])
+
+
+def test_a_launcher_that_has_just_ended(fake):
+    fake.add(100, [], comm="python3", state="Z")
+    with pytest.raises(TargetError, match=r"process 100 \(python3\) has ended"):
+        find(fake.root, Settings(pid=100))
+
+
 def test_config_file(fake, tmp_path):
     (tmp_path / "c.yaml").write_text("tp-size: 4\nport: 31005\napi-key: s3cret\n")
     fake.add(100, [*LAUNCH, "--config", "c.yaml", "--port", "31006"], cwd=str(tmp_path))

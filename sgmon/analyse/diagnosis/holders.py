@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from sgmon.analyse.gpu.holders import FOREIGN_BYTES, Holding, holdings_in, in_the_way
 from sgmon.analyse.stacks.memo import Memo
-from sgmon.model import Evidence, Gpu, NextStep, Snapshot
+from sgmon.model import Evidence, Gpu, NextStep, Snapshot, Verdict
 from sgmon.text import clean
 from sgmon.units import size
 
@@ -16,14 +18,15 @@ def foreign_holders(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """The largest first. Before a start all GPUs count, then those that ranks are on."""
     if not _known(snapshot):
         return ()
-    inputs = (snapshot.gpu, snapshot.procs, snapshot.server, snapshot.candidates)
+    inputs = (snapshot.gpu, snapshot.procs, snapshot.server, snapshot.candidates, snapshot.ranks)
     return _facts.get(inputs, (), lambda: _foreign_holders(snapshot))
 
 
 def _foreign_holders(snapshot: Snapshot) -> tuple[Evidence, ...]:
     found: list[tuple[int, Evidence]] = []
+    used = {rank.gpu.index for rank in snapshot.ranks if rank.gpu is not None}  # of ranks that have ended, too
     for gpu in snapshot.gpu.gpus:
-        if snapshot.server is None or gpu.ranks:
+        if snapshot.server is None or gpu.ranks or gpu.index in used:
             found += [(one.used_bytes or 0, _fact(gpu, one)) for one in _findings(snapshot, gpu)]
     found.sort(key=lambda item: -item[0])
     return tuple(fact for _, fact in found[:MOST])
@@ -39,6 +42,23 @@ def _findings(snapshot: Snapshot, gpu: Gpu) -> list[Holding]:
     return found
 
 
+#: errors that GPU memory held by somebody else explains
+_EXPLAINED = frozenset({"oom_cuda", "not_enough_memory", "memory_unbalanced", "nccl_error", "cuda_error"})
+
+
+def with_holders(snapshot: Snapshot, found: Verdict, facts: tuple[Evidence, ...]) -> Verdict:
+    """The verdict with who holds GPU memory; a crash for want of memory names the largest holder as its cause."""
+    error = snapshot.log.error
+    if not facts or found.state != "crashed" or error is None or error.kind not in _EXPLAINED:
+        return replace(found, evidence=(*found.evidence, *facts))
+    return replace(
+        found,
+        headline=f"{found.headline}; {facts[0].text}",
+        evidence=(*found.evidence[:1], *facts, *found.evidence[1:]),
+        next=(*look_step(facts), *found.next),
+    )
+
+
 def look_step(facts: tuple[Evidence, ...]) -> tuple[NextStep, ...]:
     """How to see who that is, before anybody ends it."""
     pids = ",".join(str(fact.pid) for fact in facts if fact.pid)
@@ -46,7 +66,7 @@ def look_step(facts: tuple[Evidence, ...]) -> tuple[NextStep, ...]:
         return (NextStep("See who holds the GPU memory", "nvidia-smi"),) if facts else ()
     return (
         NextStep(
-            "See what holds the GPU memory, and end it if nobody needs it",
+            "See what is left or holds the GPU memory, and end it if nobody needs it",
             f"ps -o pid,ppid,user,etime,args -p {pids}",
         ),
     )

@@ -15,8 +15,9 @@ from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.foreseen import with_forecast
 from sgmon.analyse.diagnosis.grammar import phrase
-from sgmon.analyse.diagnosis.holders import foreign_holders, look_step
+from sgmon.analyse.diagnosis.holders import foreign_holders, look_step, with_holders
 from sgmon.analyse.diagnosis.log_only import log_only
+from sgmon.analyse.diagnosis.orphans import orphan_facts, other_servers
 from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
@@ -57,6 +58,8 @@ RULES: tuple[Rule, ...] = (
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
 _AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
+#: facts beyond this many are of no use: other servers on this machine are named only below it
+MOST_EVIDENCE = 5
 #: the name under which `sgmon run` says that what it started has ended
 COMMAND = "command"
 
@@ -68,7 +71,11 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     context = context_of(snapshot)
     found = with_forecast(context, with_cause(snapshot, _judge(context)))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
-    found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *holders))
+    orphans = orphan_facts(snapshot, holders) if found.state != "ready" else ()
+    found = with_holders(snapshot, found, holders)
+    found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *orphans))
+    if len(found.evidence) < MOST_EVIDENCE:
+        found = replace(found, evidence=(*found.evidence, *other_servers(snapshot)))
     return _settle(snapshot, replace(found, missing=missing_signals(context)))
 
 
@@ -109,13 +116,14 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         )
     looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
     held = foreign_holders(snapshot)
+    left = orphan_facts(snapshot, held)
     return Verdict(
         "waiting",
         f"no {registry.labels()} server yet{looked}",
         confidence=1.0,
         rule="no-server",
-        evidence=(*driver_facts(snapshot), *held),
-        next=look_step(held),
+        evidence=(*driver_facts(snapshot), *held, *left),
+        next=look_step((*held, *left)),
     )
 
 

@@ -21,6 +21,7 @@ from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.waits import read_stacks
 from sgmon.model import (
     ActivityClock,
+    Gpu,
     Process,
     Rank,
     RankMilestone,
@@ -53,7 +54,7 @@ class _Inputs(Struct, frozen=True):
     lines: Mapping[str, RankProgress]
     passed: Mapping[str, tuple[RankMilestone, ...]]
     stacked: Mapping[int, str]
-    before: Mapping[tuple[int, int], str]  # the phases of the ranks as they were
+    before: Mapping[tuple[int, int], Rank]  # the ranks as they were
     progress: Mapping[str, Progress]
     table: PhaseTable
 
@@ -72,7 +73,7 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
         lines={p.rank: p for p in snapshot.log.ranks},
         passed=_milestones.get((snapshot.log, snapshot.server), snapshot.epoch, lambda: _passed(snapshot)),
         stacked=phases_of_stacks(snapshot),
-        before={rank.process.key: rank.phase for rank in snapshot.ranks},
+        before={rank.process.key: rank for rank in snapshot.ranks},
         progress=_progress.get(
             (snapshot.log, table),
             (names, version),
@@ -137,10 +138,19 @@ def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
         state=_state(process, role, wait.kind),
         activity_t=max(first, other, cpu_t),
         non_cpu_t=max(first, other),
-        gpu=gpu_of(process, snapshot.gpu.gpus),
+        gpu=_gpu(process, inputs),
         dumps=dumps,
         done=done,
     )
+
+
+def _gpu(process: Process, inputs: _Inputs) -> Gpu | None:
+    """Its GPU; as it was, where the driver does not list the process any more (it is about to end)."""
+    gpus = inputs.snapshot.gpu.gpus
+    found, before = gpu_of(process, gpus), inputs.before.get(process.key)
+    if found is not None or before is None or before.gpu is None:
+        return found
+    return next((gpu for gpu in gpus if gpu.index == before.gpu.index), None)
 
 
 def _label(family: str, name: str, role: Role) -> str:
@@ -166,8 +176,8 @@ def _phase(process: Process, inputs: _Inputs) -> str:
     A process that cannot run stays where it was, whatever the others do.
     """
     before = inputs.before.get(process.key)
-    if process.halted and before is not None and not (before == "spawn" and process.role is Role.WORKER):
-        return before  # with a title it has left its imports, if it is halted or not
+    if process.halted and before is not None and not (before.phase == "spawn" and process.role is Role.WORKER):
+        return before.phase  # with a title it has left its imports, if it is halted or not
     if process.role is Role.IMPORTING:
         return "spawn"
     place = inputs.progress.get(process.rank)
