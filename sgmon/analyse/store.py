@@ -55,7 +55,7 @@ class Store:
 
     def __init__(self, epoch: float, *, replay: str = "", user_causes: Sequence[Cause] = ()) -> None:
         self.snapshot = Snapshot(epoch=epoch, replay=replay)
-        self._fold = LogFold()
+        self._fold = LogFold(epoch=epoch)
         self._activity = ActivityTracker()
         self._user_causes = user_causes
         self._matched: object = None
@@ -122,7 +122,7 @@ class Store:
         if new.server is not None and _same(new.server, server):
             return replace(new, server=_keep_args(new.server, server))
         if not new.log.lines or new.server is not None:
-            self._fold = LogFold(registry.get(server.family).log)
+            self._fold = LogFold(registry.get(server.family).log, new.epoch)
         if new.server is not None:
             self._activity = ActivityTracker()
             new = Snapshot(

@@ -73,22 +73,42 @@ class OtherText(Struct, frozen=True):
     stages: tuple[tuple[re.Pattern[str], str], ...] = ()
 
 
+class Heads(Struct, frozen=True):
+    """Of a family whose lines begin with the name and the pid of who writes; so does each line of a traceback.
+
+    time: finds the time in a line, group 1: month, day and clock without a year. worker: name -> whether a rank calls
+    itself so, be it one that does not know its number yet. rank_of: (global rank, world size, rank of the name,
+    arguments) -> rank, of the line with groups ``rank`` and ``world`` in which a process tells its number. first:
+    the name of workers of versions whose rank 0 writes without a name. repeats: a line after which the traceback of
+    an error that was logged is printed again. last_frame: a frame that only the traceback of a process's end has.
+    """
+
+    time: re.Pattern[str]
+    worker: Callable[[str], bool]
+    rank_of: Callable[[int, int, str, ServerArgs | None], str]
+    first: str
+    repeats: re.Pattern[str]
+    last_frame: re.Pattern[str]
+
+
 class LogRules(Struct, frozen=True, eq=False):
     """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
 
-    family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is another's.
-    dated: how a record with a time begins. inner_hints: one of them is in every text with ``inner``.
-    record: the prefix of the server's own lines, matched at their beginning; groups ``time``, and
-    where the family has them ``ranks`` and ``level``. inner: such a prefix inside a line (glued, torn, or behind
-    another program's prefix). rank: group ``ranks`` -> rank. bare_rank: older prefixes without a time, group ``rank``
-    or ``gpu``. speaks: found in lines that only this family writes. args: the line with the server's arguments ->
-    ServerArgs; restart: its literal, which begins a new start. version: group 1 is the server's version.
-    more: literals of further lines to look at. gates: see ``analyse/log/keys.py``. bars: word of a tqdm description
-    -> milestone, the first in the text wins. probe, probe_keys: what our own look at the server leaves in the log.
-    begins: how a line begins that may become such a one. steady_record, steady_body: frequent lines of numbers alone;
-    group 1 of a body names it. fatal_header: opens the traceback of a lost process. benign_header: of one that was
-    caught. hints: a line that explains the next exception of its rank -> name of the error. died: group ``n`` is the
-    index of the process that was lost. filtered: first and last version whose model logger let only rank 0 speak.
+    family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is
+    another's. dated: how a record with a time begins; "": in several ways, ``inner`` finds them. inner_hints: one
+    of them is in every text with ``inner``. record: the prefix of the server's own lines, matched at their
+    beginning; groups ``time``, and where the family has them ``ranks``, ``level`` and, with ``heads``, ``pid``.
+    inner: such a prefix inside a line (glued, torn, or behind another program's prefix). rank: group ``ranks`` ->
+    rank. bare_rank: older prefixes without a time, group ``rank`` or ``gpu``. speaks: found in lines that only this
+    family writes. args: the line with the server's arguments -> ServerArgs; restart: its literal, which begins a
+    new start. version: group 1 is the server's version. more: literals of further lines to look at. gates: see
+    ``analyse/log/keys.py``. bars: word of a tqdm description -> milestone, the first in the text wins. probe,
+    probe_keys: what our own look at the server leaves in the log, and what is printed by the clock, whether
+    anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
+    frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
+    process. benign_header: of one that was caught. hints: a line that explains the next exception of its rank ->
+    name of the error. died: group ``n`` is the index of the process that was lost. filtered: first and last version
+    whose model logger let only rank 0 speak.
     """
 
     family: str
@@ -104,6 +124,7 @@ class LogRules(Struct, frozen=True, eq=False):
     benign_header: re.Pattern[str]
     died: re.Pattern[str]
     bare_rank: re.Pattern[str] | None = None
+    heads: Heads | None = None
     errors: str = ""
     others: tuple[OtherText, ...] = ()
     inner_hints: tuple[str, ...] = ("][", "[20", "[rank")

@@ -47,7 +47,7 @@ class Engine:
         self.source = source
         self.store = Store(source.epoch, replay=source.replay, user_causes=user_causes)
         self.snapshot: Snapshot = self.store.snapshot
-        self.log_text = LogIndex(live=not source.replay)
+        self.log_text = LogIndex(live=not source.replay, epoch=source.epoch)
         self.failure = ""
         self.ended = threading.Event()
         self._recorder = recorder

@@ -48,6 +48,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     weak_rank: bool = False
     rank_only: bool = False
     early_only: bool = False
+    once: bool = False
     post_capture: bool = False
     grade: str = "root"
     words: str = ""
@@ -118,6 +119,11 @@ class Catalogue:
         return frozenset(rule.name for rule in self.rules if rule.who == "filtered")
 
     @cached_property
+    def said_once(self) -> frozenset[str]:
+        """Milestones that some versions let one rank of a node print; each has its own way."""
+        return frozenset(rule.name for rule in self.rules if rule.who == "once")
+
+    @cached_property
     def _words(self) -> dict[str, str]:
         return {rule.name: rule.words for rule in self.rules if rule.words}
 
@@ -163,7 +169,7 @@ class Catalogue:
             return not rank
         if not rank or rule.who == "every" or re.search(r"\bTP0\b", rank):
             return True
-        if rule.who == "filtered":
+        if rule.who in ("filtered", "once"):
             first, last = self.log.filtered
             return key is not None and not first <= key <= last
         return rule.who == "tp0_new" and key is not None and key < (0, 4, 6, 0)

@@ -90,6 +90,8 @@ class Envelope(Struct):
         if not self.plain or text.startswith(("20", "{")) or "\n20" in text or "\n{" in text:
             return True
         hint = self.rules.dated
+        if not hint:
+            return any(self.rules.inner.search(line, 1) for line in text.split("\n") if line)
         return text.count(hint) > text.count("\n" + hint) + text.startswith(hint)
 
     def learn(self, lines: list[str], early: bool = True) -> int | None:

@@ -70,6 +70,8 @@ class Block(Struct):
     blank: bool = False
     cancelled: bool = False
     headless: bool = False
+    head: str = ""  # what each of its lines begins with
+    repeated: bool = False  # of an error that was told before
     named: Rule | None = None
     frames: list[Frame] = field(default_factory=list)
     code: str = ""
@@ -79,6 +81,8 @@ class Block(Struct):
         """What this block says about the cause."""
         made = self._candidate()
         phase = made.phase or (self.named.phase if self.named else "")
+        if self.repeated and made.grade in (EXCEPTION, CUT):
+            made = replace(made, grade=CONSEQUENCE)
         frames = tuple(reversed(self.frames))
         return replace(made, rank=made.rank or self.rank, phase=phase, frames=frames, code=self.code, file=self.file)
 
@@ -87,7 +91,7 @@ class Block(Struct):
             return self.best
         if self.hint:
             return Candidate(self.hint, ROOT, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
-        if self.plain is not None and self.named is not None:
+        if self.plain is not None and self.named is not None and self.named.closeness != CUT:
             return replace(self.plain, kind=self.named.name, grade=min(self.plain.grade, self.named.closeness))
         if self.plain is not None:
             return self.plain
@@ -161,6 +165,9 @@ class Errors(Struct):
                     snake(told), EXCEPTION, number, text, where.rank, block.fatal, seen_t, block=True
                 )
                 block.complete = True
+            heads = self.log.heads
+            block.head = text[: where.body]
+            block.repeated = heads is not None and bool(heads.repeats.search(self.previous)) and self._told()
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
             last.rank, last.fatal = where.rank, True  # the end of what this one begins again
@@ -180,6 +187,8 @@ class Errors(Struct):
             block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
         if block is None or not body.strip():
             return
+        if self.log.heads is not None and self.log.heads.last_frame.search(body):
+            block.fatal, block.repeated = True, block.repeated or self._told(block)
         if not frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
             block.code = body.strip()
         if name and not block.file:
@@ -216,9 +225,15 @@ class Errors(Struct):
                 )
             )
 
-    def headless(self, number: int, text: str, seen_t: float | None) -> None:
+    def _told(self, but: Block | None = None) -> bool:
+        """Whether an error was told before."""
+        return any(block is not but and not block.cancelled for block in self.blocks) or any(
+            candidate.grade < NOTICE for candidate in self.candidates
+        )
+
+    def headless(self, number: int, text: str, seen_t: float | None, rank: str = "", head: str = "") -> None:
         """The text begins inside of a traceback: its exception is all that is there of it."""
-        block = Block(number, text, "", False, seen_t, headless=True)
+        block = Block(number, text, rank, False, seen_t, headless=True, head=head)
         self.opened[self.writer] = block
         self.blocks.append(block)
 

@@ -74,9 +74,13 @@ class _Log(Struct):
 class LogFold:
     """``feed`` readings in order, ask ``state`` any time."""
 
-    def __init__(self, rules: LogRules | None = None) -> None:
-        """rules: of the family whose process writes it, unless the first lines speak another's language."""
+    def __init__(self, rules: LogRules | None = None, epoch: float | None = None) -> None:
+        """rules: of the family whose process writes it, unless the first lines speak another's language.
+
+        epoch: of watch second 0, which tells the year of dates without one.
+        """
         self._given = rules
+        self._epoch = epoch
         self._start()
 
     def _start(self) -> None:
@@ -107,9 +111,10 @@ class LogFold:
             self._early = None
 
     def _choose(self) -> None:
-        if self._known is not None or self._early is None:
+        before = sum(len(reading.text) for reading, _ in (self._early or ())[:-1])
+        if self._early is None or (self._known is not None and before > CHOICE):
             return
-        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early), self._given)
+        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early), self._given) or self._known
         if self._known is not None and self._known is not self._rules:
             self._rules, self._envelope = self._known, Envelope(self._known)
             raise _LearnedError
@@ -133,6 +138,7 @@ class LogFold:
         log.size = reading.size if reading.size is not None else log.size
         if reading.note or reading.change:
             log.note = reading.note
+        log.run.near = None if self._epoch is None else self._epoch + t
         if reading.text:
             self._take(reading.text, t)
 
@@ -150,7 +156,7 @@ class LogFold:
                     parts[opened[-1].source] = self._with_tail(parts[opened[-1].source], opened[-1])
                 last_text = opened[-1].text
         elif look.strip():
-            gaps = gaps.with_tail(look, number)
+            gaps = gaps.with_tail(look, number, self._rules, log.run.near)
             run = self._with_tail(run, Opened(number, look))
         base = LogState(
             family=self._rules.family if self._known or run.milestones.found else "",
@@ -162,7 +168,7 @@ class LogFold:
             first_t=gaps.first_t,
             last_t=gaps.last_t,
             clock_zero=log.clock_zero,
-            last_line=describe(last_number, last_text, self._rules) if last_text else None,
+            last_line=describe(last_number, last_text, self._rules, log.run.near) if last_text else None,
             last_byte_t=log.last_byte_t,
             last_activity_t=log.last_activity_t,
             longest_gap=gaps.gap,
@@ -288,7 +294,7 @@ class LogFold:
         log = self._log
         lines = text.split("\n")
         stop = len(lines) - 1 if not lines[-1] else len(lines)
-        log.gaps.take(text, lines, log.lines + 1)
+        log.gaps.take(text, lines, log.lines + 1, self._rules, log.run.near)
         run, base = log.run, log.lines + 1
         at = 0
         ignores = None if run.wants_every_line else run.milestones.ignores
@@ -355,11 +361,14 @@ class LogFold:
         if len(log.counts) == DIFFERENT and max(log.counts.values()) == 1 and self._early is not None:
             self._envelope.one_writer = True
             raise _LearnedError
-        return [log.run, log.parts.setdefault(writer, Run.begin(self._rules))]
+        part = log.parts.setdefault(writer, Run.begin(self._rules))
+        part.near = log.run.near
+        return [log.run, part]
 
     def _own_time(self, entry: Opened) -> float | None:
         record = self._rules.record.match(entry.text)
-        own = epoch(record["time"]) if record else None
+        near = entry.t if entry.t is not None else self._log.run.near
+        own = epoch(record["time"] or "", near) if record else None
         if own is not None and entry.t is not None:
             self._log.shift_s = round((own - entry.t) / 900) * 900.0  # another time zone
         return own

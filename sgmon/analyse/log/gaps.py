@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log.prefix import epoch
 from sgmon.model.log import QuietGap
+from sgmon.servers.family import LogRules
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _DATE = re.compile(r"\[20\d\d-\d\d-\d\d")
@@ -31,10 +32,10 @@ class Gaps(Struct):
         """Another start in the same file."""
         self.gap, self.first_t = None, self.last_t
 
-    def with_tail(self, text: str, number: int) -> Gaps:
+    def with_tail(self, text: str, number: int, log: LogRules, near: float | None) -> Gaps:
         """As it would be with this line."""
         made = replace(self)
-        made.take(text, [text], number)
+        made.take(text, [text], number, log, near)
         return made
 
     def at(self, number: int, now: float) -> None:
@@ -44,13 +45,31 @@ class Gaps(Struct):
         self._move(now)
         self.line = number
 
-    def take(self, text: str, lines: Sequence[str], base: int) -> None:
-        """``text``, split in ``lines``; ``base``: the number of the first."""
+    def take(self, text: str, lines: Sequence[str], base: int, log: LogRules, near: float | None) -> None:
+        """``text``, split in ``lines``; ``base``: the number of the first. near: see ``prefix.epoch``."""
+        if log.heads is not None:
+            self._without_year(lines, base, log.heads.time, near)
+            return
         usual = [line[1:20] for line in lines if line.startswith("[20")]
         if (text.count("[20") > len(usual) and _is_odd(text, lines)) or "\n20" in text or text.startswith("20"):
             self._one_by_one(text, base)
         elif usual:
             self._by_second(text, lines, base, usual)
+
+    def _without_year(self, lines: Sequence[str], base: int, times: re.Pattern[str], near: float | None) -> None:
+        stamp = ""
+        now: float | None = None
+        for index, line in enumerate(lines):
+            match = times.match(line)
+            if match is None:
+                continue
+            if match[1] != stamp:
+                stamp = match[1]
+                now = epoch(stamp, near)
+                if now is not None:
+                    self.at(base + index, now)
+            if now is not None:
+                self.line = base + index
 
     def _by_second(self, text: str, lines: Sequence[str], base: int, usual: list[str]) -> None:
         """Thousands of lines have the same second: only the first line of each can end a silence."""

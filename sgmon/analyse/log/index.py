@@ -53,8 +53,9 @@ class LogIndex:
 
     block_bytes = BLOCK
 
-    def __init__(self, described: Describe | None = None, *, live: bool = True) -> None:
-        """described: in place of the description by the rules of the family."""
+    def __init__(self, described: Describe | None = None, *, live: bool = True, epoch: float | None = None) -> None:
+        """described: in place of the description by the rules of the family. epoch: of the watch (``LogFold``)."""
+        self._epoch = epoch
         self._own = described
         self.speak(registry.log_rules()[0])
         self._live = live
@@ -249,8 +250,8 @@ class LogIndex:
     def _described(self, number: int, text: str) -> LogLine:
         self._learn()
         if self._envelope.plain:
-            return describe(number, text, self.rules)
-        return describe_in(number, text, self._envelope)
+            return describe(number, text, self.rules, self._epoch)
+        return describe_in(number, text, self._envelope, self._epoch)
 
     def _learn(self) -> None:
         """What stands around the lines, from the beginning of the file; again while that grows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sgmon.analyse.log.envelope import Envelope, uncoloured
+from sgmon.analyse.log.prefix import epoch
 from sgmon.analyse.log.records import Record, fragments
 from sgmon.analyse.log.shapes import announced
 from sgmon.model.log import LogLine
@@ -20,18 +21,21 @@ _ORDER = {"error": 0, "milestone": 1, "traceback": 2, "bar": 3, "noise": 4, "war
 _LEVELS = {"": 0, "info": 1, "warning": 2, "error": 3}
 
 
-def describe_in(number: int, text: str, envelope: Envelope) -> LogLine:
+def describe_in(number: int, text: str, envelope: Envelope, near: float | None = None) -> LogLine:
     """What line ``number`` of a wrapped log is: described without its envelope, shown with it (JSON: its text)."""
     opened = next(iter(envelope.open([uncoloured(text[:LOOK])], number)), None)
     if opened is None:
         return LogLine(number, clean(mask(text[:LOOK]), SHOWN))
-    line = describe(number, opened.text, envelope.rules)
+    line = describe(number, opened.text, envelope.rules, opened.t if opened.t is not None else near)
     shown = line.text if text.lstrip()[:1] == "{" else clean(mask(text[:LOOK]), SHOWN)
     return replace(line, text=shown, t=line.t if line.t is not None else opened.t)
 
 
-def describe(number: int, text: str, log: LogRules) -> LogLine:
-    """What line ``number`` is. Of several glued records: rank and time of the last, kind of the weightiest."""
+def describe(number: int, text: str, log: LogRules, near: float | None = None) -> LogLine:
+    """What line ``number`` is. Of several glued records: rank and time of the last, kind of the weightiest.
+
+    near: see ``prefix.epoch``.
+    """
     text = text.rstrip("\r\n")
     if "\r" in text:
         text = _newest_frame(text)
@@ -50,7 +54,8 @@ def describe(number: int, text: str, log: LogRules) -> LogLine:
             kind = its_kind
         milestone = its_milestone or milestone
         rank = record.where.rank or rank
-        t = record.where.t if record.where.t is not None else t
+        own = record.where.t if record.where.t is not None else epoch(record.where.stamp, near)
+        t = own if own is not None else t
         level = its_level if _LEVELS[its_level] > _LEVELS[level] else level
     return LogLine(number, shown, rank, t, level, kind, milestone)
 

@@ -35,7 +35,10 @@ _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 
 
 class Origin(Struct):
-    """What a prefix told. body: where the message begins in the text. rank_inferred: from a GPU index."""
+    """What a prefix told. body: where the message begins in the text. rank_inferred: from a GPU index.
+
+    stamp: the time as it stands there, where it has no year. name, pid: of the process, as it calls itself.
+    """
 
     rank: str = ""
     t: float | None = None
@@ -43,6 +46,9 @@ class Origin(Struct):
     body: int = 0
     source: str = ""  # own | uvicorn | nccl | torch | glog | other | ""
     rank_inferred: bool = False
+    stamp: str = ""
+    name: str = ""
+    pid: str = ""
     quoted: bool = False  # torch prints an uncaught exception so, every line of it
 
 
@@ -57,12 +63,27 @@ def origin(text: str, log: LogRules) -> Origin:
     return found
 
 
-def epoch(stamp: str) -> float | None:
-    """Seconds since the epoch of "2026-01-29 13:12:36", taken as local time; None if it is no full date."""
+def epoch(stamp: str, near: float | None = None) -> float | None:
+    """Seconds since the epoch of "2026-01-29 13:12:36", taken as local time; None if it is no full date.
+
+    near: seconds since the epoch of a time not half a year away, which tells the year of "01-29 13:12:36".
+    """
     if len(stamp) < 19 or stamp[4] != "-":
-        return None
+        return _without_year(stamp, near) if near is not None and len(stamp) == 14 and stamp[2] == "-" else None
     minute = _minute(stamp[:10] + " " + stamp[11:16])
     return None if minute is None else minute + int(stamp[17:19])
+
+
+def _without_year(stamp: str, near: float) -> float | None:
+    year = _year(int(near // 86_400))
+    minutes = (_minute(f"{at}-{stamp[:11]}") for at in (year, year - 1, year + 1))
+    found = min((m for m in minutes if m is not None), key=lambda minute: abs(minute - near), default=None)
+    return None if found is None or not stamp[12:].isdigit() else found + int(stamp[12:])
+
+
+@lru_cache(maxsize=64)
+def _year(day: int) -> int:
+    return datetime.fromtimestamp(day * 86_400).year
 
 
 @lru_cache(maxsize=4096)
@@ -75,8 +96,10 @@ def _minute(stamp: str) -> float | None:
 
 def _own(record: re.Match[str], text: str, log: LogRules, found: Origin) -> None:
     named = record.groupdict()
-    stamp = epoch(named["time"])
-    found.t = stamp if stamp is not None else found.t
+    stamp = named["time"] or ""
+    found.t = epoch(stamp)
+    found.stamp = stamp if found.t is None else ""
+    found.name, found.pid = named.get("ranks") or "", named.get("pid") or ""
     found.rank = log.rank(named["ranks"]) if named.get("ranks") else ""
     found.level = _LEVELS.get(named.get("level") or "", "")
     found.body = record.end()

@@ -55,6 +55,7 @@ class Milestones(Struct):
     stop_line: int | None = None
     gate_open: bool | None = None
     moves: int = 0  # milestones and bars taken
+    servers: int = 1  # that share the port: each prints the ready line
     seen: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Milestones:
@@ -77,6 +78,11 @@ class Milestones(Struct):
             return None
         if self.ready_line is not None or self.dummy_line is not None:
             return None  # serving: a capture or a batch is no start any more
+        if rule.once and rule.name in self.seen:
+            return None
+        if rule.name == "ready" and self.servers > 1:
+            self.servers -= 1
+            rule = replace(rule, name="http_up", event="progress", phase="http")
         if self.ignores(rule) or (rule.early_only and rule.name != "warmup_request" and self._past(rank)):
             return None
         track = self.tracks.setdefault(rank, Track())
@@ -166,20 +172,27 @@ class Milestones(Struct):
 
     def progress(self, also: Iterable[str] = ()) -> tuple[RankProgress, ...]:
         """The last milestone of each rank; rank "" only when there is no other. ``also``: ranks known otherwise."""
-        named = self._known(also)
-        return tuple(
-            RankProgress(
-                rank,
-                track.last.name,
-                track.last.line,
-                track.last.phase,
-                track.last.t,
-                track.last.seen_t,
-                track.last.event,
-            )
-            for rank, track in named
-            if track.last is not None
-        )
+        return tuple(made for rank, _ in self._known(also) if (made := self.of_rank(rank)) is not None)
+
+    def of_rank(self, rank: str, name: str | None = None) -> RankProgress | None:
+        """The last milestone of one rank, called ``name``."""
+        track = self.tracks.get(rank)
+        last = track.last if track is not None else None
+        if last is None:
+            return None
+        name = rank if name is None else name
+        return RankProgress(name, last.name, last.line, last.phase, last.t, last.seen_t, last.event)
+
+    def rename(self, old: str, new: str) -> None:
+        """What was said by ``old`` was said by the rank ``new``."""
+        said = self.tracks.pop(old, None)
+        track = self.tracks.setdefault(new, said or Track())
+        if said is not None and track is not said and said.last is not None:
+            if track.last is None or track.last.line < said.last.line:
+                track.last, track.weak, track.phase = said.last, said.weak, said.phase or track.phase
+            for name, count in said.seen.items():
+                track.seen[name] = track.seen.get(name, 0) + count
+        self.found = [replace(made, rank=new) if made.rank == old else made for made in self.found]
 
     def _known(self, also: Iterable[str]) -> list[tuple[str, Track]]:
         real = [rank for rank, track in self.tracks.items() if rank and not track.inferred] + list(also)
@@ -194,6 +207,8 @@ class Milestones(Struct):
 
     def _named(self, rule: Rule, rank: str, track: Track, draft: bool) -> tuple[str, str]:
         name, phase = rule.name, rule.phase
+        if name == "draft_load_begin":
+            track.drafting = self.drafting = True
         if rule.weak or not self.phases.repeated(phase):
             return name, phase
         if name in ("dist_init_begin", "load_begin") or (name == "dist_init_end" and rule.event == "info"):

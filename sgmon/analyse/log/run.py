@@ -16,9 +16,10 @@ from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.errors import CONSEQUENCE, NEAR, NOTICE, Candidate, Errors, header_exception
 from sgmon.analyse.log.lines import LOOK
-from sgmon.analyse.log.prefix import Origin
+from sgmon.analyse.log.prefix import Origin, epoch
 from sgmon.analyse.log.ranks import Milestones
-from sgmon.analyse.log.records import Record, exception_name, fragments
+from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
+from sgmon.analyse.log.writers import Writers
 from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
 from sgmon.model.server import ServerArgs
@@ -74,6 +75,8 @@ class Run(Struct):
     first_line: int = 1
     pseudo: list[Milestone] = field(default_factory=list)
     when: float | None = None
+    near: float | None = None  # tells the year of dates without one
+    writers: Writers | None = None  # of a family whose lines begin with their names
     eager: int = BEGINNING  # so many of the next lines are looked at in any case
     cut_args: str = ""  # the arguments' line as far as it goes, where another program has wrapped it
     own: bool = False  # a record of the server's own was there
@@ -84,7 +87,9 @@ class Run(Struct):
     @classmethod
     def begin(cls, log: LogRules, runs: int = 1, first_line: int = 1) -> Run:
         """Nothing read so far."""
-        return cls(log, Errors(log), Milestones(registry.get(log.family).phases), runs=runs, first_line=first_line)
+        milestones = Milestones(registry.get(log.family).phases)
+        writers = Writers(log.heads) if log.heads is not None else None
+        return cls(log, Errors(log), milestones, runs=runs, first_line=first_line, writers=writers)
 
     @property
     def wants_every_line(self) -> bool:
@@ -104,6 +109,7 @@ class Run(Struct):
             errors=self.errors.copy(),
             bars=dict(self.bars),
             pseudo=list(self.pseudo),
+            writers=None if self.writers is None else self.writers.copy(),
         )
 
     def wants(self, rules: Iterable[Rule], special: bool) -> bool:
@@ -204,13 +210,11 @@ class Run(Struct):
     def _behind(self) -> tuple[str, tuple[str, ...]]:
         """Ranks that others have left behind, and their phase."""
         known = catalogue.of(self.log)
-        loud = any(
-            milestone.rank and not _TP0.search(milestone.rank) and milestone.name in known.filtered
-            for milestone in self.milestones.found
-        )
+        others = {made.name for made in self.milestones.found if made.rank and not _TP0.search(made.rank)}
+        loud = not known.filtered.isdisjoint(others)
 
         def prints(name: str, rank: str) -> bool:
-            if loud and name in known.filtered:
+            if (loud and name in known.filtered) or (name in others and name in known.said_once):
                 return True
             return not known.silent_by_design(self.version, name, rank if "TP" in rank else f"{rank} TP0")
 
@@ -225,7 +229,7 @@ class Run(Struct):
         phase, behind = self.late[1]
         phase = phase or now
         if fatal is None or cause is None:
-            return phase, behind
+            return phase or (cause.phase if cause is not None else ""), behind
         own = self.milestones.tracks.get(cause.rank)
         by_rank = own.phase if own is not None and cause.rank else ""
         proven = phase_of_frames(cause.frames, registry.get(self.log.family).stacks) if cause.frames else ""
@@ -238,9 +242,13 @@ class Run(Struct):
 
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None, special: bool) -> None:
         record = Record(text, rules, self.log)
-        if record.where.t is None:
-            record.where.t = self.when
         where, body = record.where, record.body
+        if where.stamp:
+            where.t = epoch(where.stamp, self.when if self.when is not None else self.near)
+        if where.t is None:
+            where.t = self.when
+        if self.writers is not None:
+            self._writer_of(record, self.writers)
         if where.quoted:
             self.errors.writer = where.rank
         if record.bars:
@@ -249,6 +257,9 @@ class Run(Struct):
             self._advice(record, number)
         if not self.own:
             self._first_lines(record, number, seen_t)
+        block = self.errors.open
+        if block is not None and block.head and block.head == text[: where.body]:
+            where.source = ""  # each line of a traceback has the same head
         if self.errors.open is not None and self._ends(record):
             self.errors.close()
         if self.errors.open is not None and self.errors.continues(body, where):
@@ -268,7 +279,8 @@ class Run(Struct):
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors
         opens = special and self._opens(body)
-        named = next((rule for rule in errors if rule.grade in ("root", "exception")), None) if opens else None
+        grades = ("root", "exception", "cut") if self.log.heads is not None else ("root", "exception")
+        named = next((rule for rule in errors if rule.grade in grades), None) if opens else None
         for rule in errors:
             if rule is not named:
                 self._error_line(rule, number, text, body, where, seen_t)
@@ -285,7 +297,9 @@ class Run(Struct):
         """Whether a traceback begins here, or the line names the exception itself."""
         if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
             return True
-        return bool(self.log.fatal_header.search(body) and header_exception(body))
+        return bool(self.log.fatal_header.search(body)) and (
+            self.log.heads is not None or bool(header_exception(body))
+        )
 
     def _advice(self, record: Record, number: int) -> None:
         """What the log itself says near an error: what helps, that it goes on, in which phase it was."""
@@ -297,6 +311,10 @@ class Run(Struct):
 
     def _first_lines(self, record: Record, number: int, seen_t: float | None) -> None:
         """An excerpt may begin inside of a traceback."""
+        where, body = record.where, record.body
+        cut = where.body and body[:1].isspace() and (where.level == "error" or looks_like_traceback(body))
+        if self.writers is not None and cut and not self.errors.blocks:
+            self.errors.headless(number, record.text, seen_t, where.rank, record.text[: where.body])
         if record.where.source == "own":
             self.own, self.eager = True, 0
             return
@@ -332,9 +350,39 @@ class Run(Struct):
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return
+        if self.writers is not None:
+            rank = self._numbers(groups, where, rank)
         made = self.milestones.add(rule, number, rank, where.t, seen_t, told, inferred)
         if made is not None:
             self.errors.progress()
+
+    def _writer_of(self, record: Record, writers: Writers) -> None:
+        """The rank of a line that begins with a name and a pid, and whose traceback or bar it is part of."""
+        where = record.where
+        if not where.body or not (where.pid or where.stamp or where.t is not None):
+            return
+        renamed = writers.name(where)
+        if renamed is not None:
+            self.milestones.rename(*renamed)
+        if where.pid:
+            self.errors.writer = f"{self.errors.writer} {where.pid}"
+        if not where.stamp and where.source == "own":
+            where.source = ""  # printed, not logged: no more than an envelope
+        if where.pid and (record.bars or not record.body.strip()):
+            writers.owner = where.rank
+
+    def _numbers(self, groups: dict[str, str], where: Origin, rank: str) -> str:
+        """What a line tells of how many there are, and which one its writer is."""
+        if self.writers is None:
+            return rank
+        if groups.get("servers", "").isdigit():
+            self.milestones.servers = max(1, int(groups["servers"]))
+        if groups.get("rank", "").isdigit() and groups.get("world", "").isdigit():
+            renamed = self.writers.told(where, int(groups["rank"]), int(groups["world"]), self.args)
+            if renamed is not None:
+                self.milestones.rename(*renamed)
+            return where.rank
+        return rank
 
     def _arguments(self, text: str, number: int) -> None:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
@@ -396,7 +444,11 @@ class Run(Struct):
                 moved_t = known.moved_t
             else:
                 moved_t, moved = seen_t, True
-            rank = self.milestones.bar_rank(name) if final else (known.rank if known else None)
+            if final:
+                owner = self.writers.owner if self.writers is not None else None
+                rank = owner if owner is not None else self.milestones.bar_rank(name)
+            else:
+                rank = known.rank if known else None
             self.bars[name] = Bar(
                 name,
                 frame.done,
@@ -449,6 +501,8 @@ class Run(Struct):
 
     def _ranks(self) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
         """Last milestone per rank; "exception" for a rank that raised, unless all did (then the place tells more)."""
+        if self.writers is not None:
+            return self._named_ranks(self.writers)
         blocks = [block.rank for block in self.errors.blocks if block.rank]
         progress = {rank.rank: rank for rank in self.milestones.progress(blocks)}
         raised: dict[str, RankProgress] = {}
@@ -480,6 +534,18 @@ class Run(Struct):
             progress.pop("", None)
         return tuple(progress.values()), tuple(raised)
 
+    def _named_ranks(self, writers: Writers) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
+        """The same where each line says who writes: a failed rank keeps its last milestone."""
+        raised = [block.rank for block in self.errors.blocks if block.rank and not block.cancelled]
+        progress = [made for made in self.milestones.progress() if not writers.is_engine(made.rank)]
+        if writers.nameless_first and not any(_TP0.search(made.rank) for made in progress):
+            first = self.milestones.of_rank("", "TP0")
+            progress = [*([first] if first is not None else []), *(made for made in progress if made.rank)]
+        if len(progress) > 1:
+            progress = [made for made in progress if made.rank]
+        failed = (rank for rank in raised if not writers.is_engine(rank))
+        return tuple(progress), tuple(dict.fromkeys(failed))
+
     def _as_tp(self, rank: str, known: Iterable[str]) -> str:
         """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
         if not rank.startswith("rank"):
@@ -488,6 +554,8 @@ class Run(Struct):
 
     def _fallback(self) -> Milestone | None:
         """Where no milestone is in the text: the error that takes its place."""
+        if self.writers is not None:
+            return None
         blocks = [
             Milestone("exception", "error", "", b.line, b.rank, None, b.seen_t)
             for b in self.errors.blocks
@@ -506,6 +574,8 @@ class Run(Struct):
             return None
         rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
         known = {rank.rank for rank in self.milestones.progress()}
+        if self.writers is not None and rank in self.writers.engines and (self.args is None or self.args.dp < 2):
+            rank = rank if len(self.writers.engines) > 1 else ""
         if cause.rank.startswith("#") and rank not in known:
             rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
         advice = next((text for line, text in self.remedies if cause.line <= line <= cause.line + FAR), "")

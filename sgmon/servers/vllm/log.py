@@ -1,7 +1,10 @@
 """How vLLM writes its log.
 
-``(NAME pid=N) LEVEL MM-DD HH:MM:SS [file.py:123] message``; without the first part in older versions, without the
-opening bracket up to 0.7.3. vllm 0.5.5 ... 0.33.0 logger.py, logging_utils/formatter.py.
+``(NAME pid=N) LEVEL MM-DD HH:MM:SS [file.py:123] message``: the first part of all processes from 0.10.2 on, of
+workers and engines before; no opening bracket up to 0.7.3. To 0.30 the first part stands before every line that a
+process prints, from 0.31 on before those of the logger alone. vllm 0.5.5 ... 0.33.0 logger.py,
+logging_utils/formatter.py, utils (``_add_prefix``). Ray puts a prefix of the same form
+around it: the inner one counts.
 """
 
 from __future__ import annotations
@@ -9,44 +12,146 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from sgmon.servers.family import LogRules
+from sgmon.model.server import ServerArgs
+from sgmon.servers.family import Heads, LogRules
 from sgmon.servers.vllm.args_line import KEY, parse_args_line
 
 _TOKENS = re.compile(r"_(DP|PP|PCP|TP|DCP)(\d+)")
-_NAME = r"\((?P<ranks>[\w :=-]*?) pid=\d+\) "
-_STAMP = r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./-]+:\d+\] ?"
+_LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+_DATE = r"\d\d-\d\d \d\d:\d\d:\d\d"
+_WHERE = r"\[?[\w./<>-]+:\d+\]"
+_NAME = r"[A-Za-z_][\w:.-]*(?: rank=\d+)?"
+_IP = r"(?:, ip=[\w.:]+)?"
+_HEAD = rf"\({_NAME} pid=\d+{_IP}\) ?"
+_STAMP = rf"{_LEVEL} {_DATE} {_WHERE}"
+#: files whose lines vLLM prints in other servers too, which import it
+_LIBRARY = (
+    r"(?!\[?(?:__init__|_custom_ops|importing|cuda|rocm|logger|interface|weight_utils|parallel_state|pynccl"
+    r"|\w*all_reduce\w*)\.py:)"
+)
 
 
 @lru_cache(maxsize=1024)
 def rank_of_name(name: str) -> str:
-    """ "Worker_DP0_TP1" -> "DP0 TP1"; "VllmWorker rank=1" -> "TP1"; "" for other processes and an only rank."""
+    """ "Worker_DP0_TP1_EP1" -> "DP0 TP1"; "VllmWorker rank=1" -> "TP1"; "EngineCore_DP1", "EngineCore_1" (before
+    0.10.2) -> "DP1"; "" for other processes and an only rank."""
     old = re.search(r"VllmWorker rank=(\d+)", name)
     if old:
         return f"TP{old[1]}"
-    return " ".join(token + number for token, number in _TOKENS.findall(name)) if name.startswith("Worker") else ""
+    engine = re.fullmatch(r"(?:DP)?EngineCore_(?:DP)?(\d+)", name)
+    if engine:
+        return f"DP{engine[1]}"
+    return " ".join(token + number for token, number in _TOKENS.findall(name)) if is_worker(name) else ""
+
+
+@lru_cache(maxsize=1024)
+def is_worker(name: str) -> bool:
+    """Whether a rank calls itself so: "Worker_TP0", "VllmWorker-0", "VllmWorkerProcess", "RayWorkerWrapper"."""
+    return re.match(r"Worker|VllmWorker|RayWorker", name) is not None
+
+
+def rank_of_number(number: int, world: int, named: str, args: ServerArgs | None) -> str:
+    """The rank of a process that says "world_size=4 rank=2" and calls itself ``named`` so far.
+
+    The pipeline stages are outside of the shards; a group of mixture-of-experts replicas counts through all of them.
+    """
+    if world == 1:
+        return named if args is not None and args.dp > 1 else ("" if named in ("", "DP0") else named_alone(named))
+    tp, pp = (args.tp, args.pp) if args is not None else (world, 1)
+    if tp * pp > world:
+        return f"TP{number}"
+    shard, stage, replica = number % tp, number // tp % pp, number // (tp * pp)
+    tokens = [f"DP{replica}"] * (world > tp * pp) + [f"PP{stage}"] * (pp > 1) + [f"TP{shard}"] * (tp > 1)
+    return " ".join(tokens)
+
+
+def named_alone(named: str) -> str:
+    """The name of the only rank of a group: a replica keeps its own, a pid is no name."""
+    return "" if named.startswith("pid") else named
 
 
 RULES = LogRules(
     family="vllm",
     folder="sgmon.servers.vllm",
-    record=re.compile(f"(?:{_NAME})?{_STAMP}"),
-    inner=re.compile(r"(?!)"),
+    record=re.compile(
+        rf"(?=\(|{_LEVEL} \d)(?=(?:{_HEAD}|{_STAMP}))(?:(?:{_HEAD})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?)?"
+        rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
+    ),
+    inner=re.compile(rf"(?<!\) )(?<!\))(?:{_HEAD})*{_STAMP}"),
+    inner_hints=("INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "),
+    dated="",
+    heads=Heads(
+        time=re.compile(rf"(?:{_HEAD}){{0,3}}{_LEVEL} ({_DATE}) "),
+        worker=is_worker,
+        rank_of=rank_of_number,
+        first="VllmWorkerProcess",
+        repeats=re.compile(
+            r"(?:^|\) )Process (?:EngineCore|DPEngineCore|ApiServer|APIServer|VllmWorker|SpawnProcess)\S*:"
+        ),
+        last_frame=re.compile(
+            r'File "(?:\S*/bin/vllm|<frozen runpy>|\S*/vllm/entrypoints/\S+)", line \d+, in <module>'
+        ),
+    ),
     rank=rank_of_name,
-    # not its logger's form alone: SGLang imports vllm, which then logs in that form
     speaks=re.compile(
-        r"\((?:APIServer|EngineCore|(?:Vllm)?Worker|DPSupervisor|DPCoordinator)(?:[_-]\w+)?(?: rank=\d+)? pid=\d+\) "
-        r"|vLLM API server version|Initializing (?:a V[01]|an) LLM engine \(v"
+        r"\((?:APIServer|ApiServer_\d+|EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*|VllmWorker[\w -]*(?:=\d+)?"
+        r"|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
+        rf"|(?m:^){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v\d|\bvllm serve: error:"
+        r"|/bin/vllm\"|/vllm/entrypoints/openai/api_server\.py|/vllm/v1/"
     ),
     args=parse_args_line,
     restart=KEY,
-    version=re.compile(r"\b(?:vLLM API server version|V[01] LLM engine \(v|version) ?v?(\d+\.\d+\.\d+(?:\.?\w+)?)"),
-    fatal_header=re.compile(
-        r"WorkerProc failed to start|EngineCore failed to start|EngineCore encountered a fatal error"
+    version=re.compile(
+        r"(?:vLLM (?:OpenAI )?(?:API )?server version|LLM engine \(|█  version|Launching vLLM \()\s*v?"
+        r"(\d+\.\d+[\w.+]*)"
     ),
-    benign_header=re.compile(r"(?!)"),
-    died=re.compile(r"Worker proc VllmWorker-(?P<n>\d+) died unexpectedly"),
-    more=("engine (v", "server version", " version "),
-    bars=(("checkpoint shards", "weights_progress"), ("Capturing", "graph_progress")),
-    probe=re.compile(r'"GET /(?:health|metrics)(?:\?\S*)? HTTP/'),
-    probe_keys=('"GET /health', '"GET /metrics'),
+    more=("LLM engine (v", "server version ", "█  version ", "Launching vLLM (v"),
+    fatal_header=re.compile(
+        r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
+        r"|EngineCore (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
+    ),
+    # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it
+    benign_header=re.compile(r"Exception in ASGI application|Error in inspecting model architecture"),
+    died=re.compile(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
+    gates=(
+        "INFO",
+        "rror",
+        "ing ",
+        "ailed",
+        "LLM",
+        "took",
+        "raph",
+        "emory",
+        "odel",
+        " is ",
+        "tart",
+        "died",
+        "not ",
+        "cache",
+    ),
+    bars=(
+        ("checkpoint shards", "weights_progress"),
+        ("Multi-thread loading", "weights_progress"),
+        ("Loading safetensors using", "weights_progress"),
+        ("Capturing", "graph_progress"),
+        ("DeepGEMM", "jit_deepgemm"),
+        ("DeepGemm", "jit_deepgemm"),
+        ("AutoTuner", "jit_flashinfer"),
+        ("utotun", "jit_flashinfer"),
+    ),
+    probe=re.compile(
+        r'"GET /(?:health|metrics|ping|version|load)(?:\?\S*)? HTTP/'
+        r"|No available (?:shared memory broadcast )?block found in|Waiting for READY message from DP Coordinator"
+        r"|Waiting for \d+ (?:local, \d+ remote )?core engine proc|Waiting for creating a placement group"
+    ),
+    probe_keys=(
+        '"GET /',
+        "block found in",
+        "Waiting for READY message",
+        "core engine proc",
+        "Waiting for creating a placement group",
+    ),
+    begins=("(", "I", "D", "W"),
+    # scope="local" and "global" of the logger: 0.11.2 on
+    filtered=((0, 11, 2), (9999,)),
 )
