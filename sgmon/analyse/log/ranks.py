@@ -55,6 +55,7 @@ class Milestones(Struct):
     stop_line: int | None = None
     gate_open: bool | None = None
     moves: int = 0  # milestones and bars taken
+    eager: bool = False  # no graphs are captured
     servers: int = 1  # that share the port: each prints the ready line
     seen: dict[str, int] = field(default_factory=dict)
 
@@ -277,6 +278,8 @@ class Milestones(Struct):
         self.phase = self._phase_after(made, rule) or self.phase
 
     def _phase_after(self, made: Milestone, rule: Rule) -> str:
+        if rule.next == "graphs" and self.eager:
+            return self.phases.after(rule.next)
         if rule.next:
             draft = made.name.startswith("draft_") and self.phases.repeated(rule.next)
             return "draft_" + rule.next if draft else rule.next

@@ -390,6 +390,7 @@ class Run(Struct):
             self._begin_again(number)
         self.args = self.log.args(text) or self.args
         self.cut_args = "" if text.rstrip().endswith((")", "}")) else text
+        self.milestones.eager = self.args is not None and self.args.disable_cuda_graph
 
     def _more_arguments(self, text: str) -> bool:
         """Whether this line goes on with the arguments of the one before."""
@@ -403,6 +404,7 @@ class Run(Struct):
 
     def _begin_again(self, number: int) -> None:
         fresh = Run.begin(self.log, self.runs + 1, number)
+        fresh.near = self.near
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 
