@@ -35,7 +35,7 @@ commands:
 {commands}
 
 exit codes of status, wait and log: 0 ready, 1 sgmon failed, 2 wrong usage, 3 stalled or stopped,
-4 not ready (in time), 5 crashed, 6 no server
+4 not ready (in time; or ended before), 5 crashed, 6 no server
 """
 
 

@@ -42,6 +42,7 @@ _STATE_WORDS = {
     "stalled": "no progress, and the pattern is that of a hang",
     "stopped": "a worker is stopped by a signal or a debugger",
     "crashed": "a worker is gone, or the log names a fatal error",
+    "ended": "somebody asked it to end, and it does or has",
     "ready": "the ready line, and /health answers 200",
     "unhealthy": "was ready, and /health says otherwise",
     "unknown": "what is missing is named",

@@ -34,6 +34,7 @@ STATE_STYLES: dict[str, StateStyle] = {
     "stalled": StateStyle("■", "STALLED", "bad"),
     "stopped": StateStyle("■", "STOPPED", "bad"),
     "crashed": StateStyle("✗", "CRASHED", "bad"),
+    "ended": StateStyle("□", "ENDED", "idle"),
     "ready": StateStyle("✓", "READY", "ok"),
     "unhealthy": StateStyle("✗", "UNHEALTHY", "bad"),
     "unknown": StateStyle("?", "UNKNOWN", "warn"),

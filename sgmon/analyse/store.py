@@ -20,6 +20,7 @@ from sgmon.model import (
     Baseline,
     Event,
     GpuReading,
+    KernelReading,
     LogReading,
     LogState,
     PortReading,
@@ -46,8 +47,9 @@ SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a 
 SERIES_STEP_S = 0.9
 OLD_POINTS = 180
 KEPT_VERDICTS = 64
+KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
-_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight"})
+_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
 
 
 class Store:
@@ -86,6 +88,9 @@ class Store:
             new = replace(new, preflight=reading)
         elif isinstance(reading, WatchDirReading):
             new = replace(new, watch_dirs=reading)
+        elif isinstance(reading, KernelReading):
+            before = new.kernel.lines if new.kernel is not None else ()
+            new = replace(new, kernel=replace(reading, lines=(*before, *reading.lines)[-KEPT_LINES:]))
         elif isinstance(reading, Baseline):
             new = _with_baseline(new, reading)
         new = replace(new, probes=_probe_status(new.probes, event))

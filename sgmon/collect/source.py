@@ -203,6 +203,7 @@ class LiveSource:
 def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:
     """The probes that read on their own. Imported here: a replay needs none of them."""
     from sgmon.collect.gpu.probe import GpuProbe
+    from sgmon.collect.probes.kernel_log import KernelLogProbe
     from sgmon.collect.probes.logtail import LogProbe
     from sgmon.collect.probes.port import PortProbe
     from sgmon.collect.probes.preflight import PreflightProbe
@@ -216,6 +217,7 @@ def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Pr
         PortProbe(watched),
         StartProbe(watched),
         PreflightProbe(watched),
+        KernelLogProbe(watched),
     ]
     if watched.settings.watch_dirs:
         from sgmon.collect.probes.watchdir import WatchDirProbe

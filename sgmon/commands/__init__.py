@@ -1,5 +1,9 @@
 """The commands without a screen. One file a command: ``add_arguments(parser)`` and ``run(args) -> exit code``."""
 
+from __future__ import annotations
+
+from sgmon.model import Snapshot
+
 #: exit codes of status, wait and log
 READY = 0
 FAILED = 1
@@ -16,6 +20,13 @@ _BY_STATE = {
     "crashed": CRASHED,
     "waiting": NO_SERVER,
 }
+
+
+def exit_code_of(snapshot: Snapshot) -> int:
+    """The exit code of what is known now: a server that has ended counts as ready where it was so before."""
+    if snapshot.verdict.state == "ended" and snapshot.has_been_ready:
+        return READY
+    return exit_code(snapshot.verdict.state)
 
 
 def exit_code(state: str) -> int:

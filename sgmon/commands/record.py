@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from sgmon.collect.source import LiveSource
-from sgmon.commands import FAILED, exit_code
+from sgmon.commands import FAILED, exit_code_of
 from sgmon.commands.live import live_engine
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
@@ -20,7 +20,7 @@ from sgmon.recording.writer import NAME, Recorder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     parser.add_argument("file", metavar="FILE", help="e.g. start.jsonl.gz")
-    parser.add_argument("--until-end", action="store_true", help="stop when ready or crashed")
+    parser.add_argument("--until-end", action="store_true", help="stop when ready, crashed or ended")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         if found != trouble:
             speaker.say(f"sgmon: {found}" if found else f"sgmon: {path} is written again")
             trouble = found
-        if args.until_end and snapshot.verdict.state in ("ready", "crashed"):
+        if args.until_end and snapshot.verdict.state in ("ready", "crashed", "ended"):
             source.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     failed = f"{engine.failure}; recorded up to then" if engine.failure else "recorded"
     speaker.say(f"{failed} in {path}{lost}; {progress_line(last)}")
     speaker.close()
-    return FAILED if engine.failure or lost else exit_code(last.verdict.state)
+    return FAILED if engine.failure or lost else exit_code_of(last)
 
 
 def _trouble(snapshot: Snapshot) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.collect.source import LiveSource
-from sgmon.commands import exit_code
+from sgmon.commands import exit_code_of
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         print_json(status_report(snapshot))
     else:
         print("\n".join(as_text(snapshot)))
-    return exit_code(snapshot.verdict.state)
+    return exit_code_of(snapshot)
 
 
 class Asked(NamedTuple):

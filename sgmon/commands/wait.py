@@ -1,4 +1,4 @@
-"""``sgmon wait``: block until the server is ready, has crashed, or has stalled."""
+"""``sgmon wait``: block until the server is ready, has crashed, has ended, or has stalled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code
+from sgmon.analyse.diagnosis.crash import OPEN
+from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
@@ -24,9 +25,10 @@ from sgmon.watch.engine import Engine
 
 LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
+_OVER = frozenset({"crashed", "ended"})
 DOOMED = "will-fail"
 #: states whose coming is said at once; everything else waits for the next line
-_TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "unhealthy", "ready"})
+_TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "ended", "unhealthy", "ready"})
 #: a dead process is seen before the lines that tell why it died are read
 CAUSE_S = 1.0
 
@@ -75,24 +77,25 @@ class Waiting:
         self.code: int | None = None
         self.ended: Callable[[], bool] = lambda: False  # whether the process that was to become the server is gone
         self._standing_since: float | None = None
-        self._crashed_since: float | None = None
+        self._over = ""  # the state, since then, in which the server has come to its end
+        self._over_since = 0.0
 
     def look(self, snapshot: Snapshot) -> bool:
         state = snapshot.verdict.state
         if state == "ready":
             self.code = exit_code(state)
-        elif state == "crashed":
-            if self._crashed_since is None:
-                self._crashed_since = snapshot.t
-            if snapshot.t - self._crashed_since >= CAUSE_S:
-                self.code = exit_code(state)
+        elif state in _OVER:
+            if self._over != state:
+                self._over, self._over_since = state, snapshot.t
+            if snapshot.t - self._over_since >= CAUSE_S and snapshot.verdict.rule != OPEN:
+                self.code = exit_code_of(snapshot)
         elif state in _STANDING:
             if self._standing_since is None:
                 self._standing_since = snapshot.t
             if snapshot.t - self._standing_since >= self.stall_s:
                 self.code = exit_code(state)
         else:
-            self._standing_since = None
+            self._standing_since, self._over = None, ""
             if state == DOOMED and self.fail_fast:
                 self.code = STALLED
         if self.code is None and snapshot.server is None and self.ended():

@@ -18,7 +18,7 @@ _TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
 
 
 def outcome_of(snapshot: Snapshot) -> str:
-    """How this start has ended: ready, crashed, stalled, unhealthy; "" while it goes on."""
+    """How this start has ended: ready, crashed, stalled, unhealthy, ended (asked to); "" while it goes on."""
     state = snapshot.verdict.state
     if state in ("ready", "crashed"):
         return state
@@ -26,7 +26,7 @@ def outcome_of(snapshot: Snapshot) -> str:
         return "ready"
     if state in ("stalled", "stopped"):
         return "stalled"
-    return "unhealthy" if state == "unhealthy" else ""
+    return state if state in ("unhealthy", "ended") else ""
 
 
 def key_of(snapshot: Snapshot) -> StartKey | None:

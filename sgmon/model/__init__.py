@@ -8,8 +8,10 @@ clock at 0); sizes are bytes; durations are seconds.
 from sgmon.model.activity import ActivityClock, Mark
 from sgmon.model.baseline import Baseline, Usual, UsualPhase
 from sgmon.model.gpu import Gpu, GpuLoad, GpuProcess, GpuReading, GpuSlice
+from sgmon.model.kernel import KernelLine, KernelReading
 from sgmon.model.log import (
     Bar,
+    Complaint,
     LogError,
     LogLine,
     LogReading,
@@ -23,6 +25,7 @@ from sgmon.model.procs import (
     BlockedCall,
     Compiler,
     FdTarget,
+    OomCount,
     Process,
     ProcsReading,
     Shards,
@@ -77,6 +80,7 @@ __all__ = [
     "CauseHit",
     "CauseSource",
     "Compiler",
+    "Complaint",
     "Event",
     "Evidence",
     "FdTarget",
@@ -86,6 +90,8 @@ __all__ = [
     "GpuProcess",
     "GpuReading",
     "GpuSlice",
+    "KernelLine",
+    "KernelReading",
     "KillClock",
     "Listener",
     "LogError",
@@ -96,6 +102,7 @@ __all__ = [
     "Milestone",
     "Missing",
     "NextStep",
+    "OomCount",
     "Orphan",
     "PortReading",
     "ProbeReading",

@@ -54,6 +54,14 @@ class ActivityClock(Struct, frozen=True):
     gpu_power_min_w: float | None = None
     gpu_power_max_w: float | None = None
     gpu_spins: bool = False  # its GPU is pinned with flat, low power: see ``GpuLoad.work``
+    born: int = 0  # start ticks
+    ppid: int | None = None  # the parent that it was born to
+    becomes: Role = Role.OTHER  # importing only: what its place in birth order promises
+    alive_t: float | None = None  # begin of the last reading in which it lived
+    exit_t: float | None = None  # when its pidfd told of its end; None: seen in a reading alone
+    oom: int | None = None  # OOM kills in its own control group since the watch began; None: not known
+    oom_host: int | None = None  # the same, of the whole host
+    oom_shared: bool = False  # other processes of the server have the same control group
 
     def mark(self, signal: str) -> Mark | None:
         """The newest mark of this signal."""

@@ -100,6 +100,22 @@ class LogError(Struct, frozen=True):
     file: str = ""
 
 
+class Complaint(Struct, frozen=True):
+    """An error line, of whatever grade. grade: root | exception | killed | victim | cut | consequence | cleanup (the
+    server ends its own processes). rank: who wrote it, "" for the launcher or an only rank. pid, index: the process
+    that it says has died, by its pid or its place among the launcher's workers; None: it says of none."""
+
+    kind: str
+    grade: str
+    line: int
+    rank: str = ""
+    seen_t: float | None = None
+    pid: int | None = None
+    index: int | None = None
+    signalled: bool = False  # it says that the process died of a signal
+    text: str = ""
+
+
 class QuietGap(Struct, frozen=True):
     """Silence between two dated lines, in seconds."""
 
@@ -141,6 +157,7 @@ class LogState(Struct, frozen=True):
     ranks: tuple[RankProgress, ...] = ()
     bars: tuple[Bar, ...] = ()
     error: LogError | None = None
+    complaints: tuple[Complaint, ...] = ()  # the first ones, by line
     survived: LogError | None = None  # an error after which the server said that it goes on
     ready_line: int | None = None
     http_up_line: int | None = None

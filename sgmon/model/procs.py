@@ -165,6 +165,8 @@ class Process(Struct, frozen=True):
     exit_code: int | None = None
     exit_signal: int | None = None
     exit_source: str = ""
+    exit_t: float | None = None  # watch seconds when its pidfd told of its end; None: seen in a reading alone
+    cgroup: str = ""  # its memory control group; "": not known
     missing: tuple[Missing, ...] = ()
 
     @property
@@ -194,13 +196,22 @@ class Process(Struct, frozen=True):
         return next((target.rsplit("/", 1)[-1][-24:] for target in open_files), "")
 
 
+class OomCount(Struct, frozen=True):
+    """Kills by the OOM killer in one memory control group since it was made. path: the group's folder; "" is the
+    whole host (/proc/vmstat). On cgroup v2 a group counts those below it as well."""
+
+    path: str
+    kills: int
+
+
 class ProcsReading(Struct, frozen=True):
     """All processes of the tree; host counters that explain them."""
 
     processes: tuple[Process, ...] = ()
     uid: int | None = None
     read_ahead_bytes: int | None = None
-    oom_kills: int | None = None  # of the server's cgroup, else of the host (vmstat)
+    oom_kills: int | None = None  # of the launcher's cgroup, else of the host (vmstat)
+    oom: tuple[OomCount, ...] = ()  # of the group of every process and those above it, and of the host
     model_bytes: int | None = None  # sum of *.safetensors in the model folder
     cgroup_frozen: bool = False
     throttled: int | None = None  # cpu.stat nr_throttled

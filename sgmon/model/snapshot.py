@@ -9,6 +9,7 @@ from msgspec import Struct
 from sgmon.model.activity import ActivityClock
 from sgmon.model.baseline import Baseline
 from sgmon.model.gpu import GpuLoad, GpuReading
+from sgmon.model.kernel import KernelReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
 from sgmon.model.port import PortReading
 from sgmon.model.preflight import Forecast, Preflight
@@ -56,6 +57,7 @@ Reading = Union[
     Baseline,
     WatchDirReading,
     Preflight,
+    KernelReading,
 ]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
@@ -72,6 +74,7 @@ KINDS: dict[str, type] = {
     "baseline": Baseline,
     "watchdir": WatchDirReading,
     "preflight": Preflight,
+    "kernel": KernelReading,
 }
 
 
@@ -142,6 +145,7 @@ class Snapshot(Struct, frozen=True):
     preflight: Preflight | None = None  # facts of the start; None: not read yet
     forecasts: tuple[Forecast, ...] = ()  # what follows from them, the worst first
     watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
+    kernel: KernelReading | None = None  # all that the kernel's log said; None: not asked
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
     saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none
@@ -161,6 +165,13 @@ class Snapshot(Struct, frozen=True):
             return False
         grown_t = self.log.last_byte_t
         return self.log.kind != "file" or (grown_t is not None and grown_t >= 1.0 and self.t >= LOG_FILE_S)
+
+    @property
+    def has_been_ready(self) -> bool:
+        """Whether this start was ready at some time: its ready line, or a verdict since the server was found."""
+        since_t = self.server_seen_t or 0.0
+        found = any(change.state == "ready" and change.t >= since_t for change in self.verdicts)
+        return found or self.log.ready_line is not None
 
     @property
     def began_t(self) -> float | None:

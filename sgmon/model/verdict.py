@@ -14,6 +14,7 @@ STATES = (
     "stalled",
     "stopped",
     "crashed",
+    "ended",
     "ready",
     "unhealthy",
     "unknown",

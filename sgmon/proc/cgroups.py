@@ -5,6 +5,7 @@ v2: Documentation/admin-guide/cgroup-v2.rst; v1: Documentation/admin-guide/cgrou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sgmon.proc import files
@@ -49,6 +50,31 @@ def limits(folders: dict[str, str]) -> CgroupLimits:
         ),
         memory_max_bytes=_size(f"{memory}/memory.limit_in_bytes" if memory else f"{unified}/memory.max"),
     )
+
+
+def memory_folder(folders: dict[str, str]) -> str:
+    """The folder that counts a process's memory; "" where there is none."""
+    return folders.get("memory") or folders.get("", "")
+
+
+def oom_counts(folders: Iterable[str], mounts: tuple[Mount, ...]) -> dict[str, int]:
+    """Folder -> kills by the OOM killer, of these groups and all above them; what cannot be read is left out.
+
+    v2 counts those below a group as well, v1 the group alone.
+    """
+    tops = {mount.point.rstrip("/") for mount in mounts if mount.fstype in ("cgroup", "cgroup2")}
+    found: dict[str, int] = {}
+    for folder in folders:
+        while folder and folder not in found:
+            kills = _first(
+                _value(f"{folder}/memory.events", "oom_kill"), _value(f"{folder}/memory.oom_control", "oom_kill")
+            )
+            if kills is not None:
+                found[folder] = kills
+            if folder in tops or not any(folder.startswith(top + "/") for top in tops):
+                break
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _frozen(unified: str, freezer: str) -> bool | None:

@@ -107,8 +107,8 @@ class LogRules(Struct, frozen=True, eq=False):
     anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
     frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
     process. benign_header: of one that was caught. hints: a line that explains the next exception of its rank ->
-    name of the error. died: group ``n`` is the index of the process that was lost. filtered: first and last version
-    whose model logger let only rank 0 speak.
+    name of the error. died: a group with a number is the index of the process that was lost, group ``pid`` its
+    pid. filtered: first and last version whose model logger let only rank 0 speak.
     """
 
     family: str
@@ -172,6 +172,25 @@ class Health(Struct, frozen=True):
     why_503: Callable[[str, ServerArgs], str] = field(default=lambda version, args: "")
 
 
+def _none_restarts(role: Role, becomes: Role, args: ServerArgs) -> bool:
+    return False
+
+
+class Ends(Struct, frozen=True):
+    """How processes of a family end when one of them has.
+
+    own_end: signals by which the launcher ends itself after a failure and at the end of a shutdown; it says so in its
+    log before. kills: signals by which it ends its children. die_with_parent: roles that the kernel kills by SIGKILL
+    when their parent ends (PR_SET_PDEATHSIG). restarts: (role, what an importing child becomes, args) -> its manager
+    starts another one in its place.
+    """
+
+    own_end: frozenset[int] = frozenset()
+    kills: frozenset[int] = frozenset({9})
+    die_with_parent: frozenset[Role] = frozenset()
+    restarts: Callable[[Role, Role, ServerArgs], bool] = _none_restarts
+
+
 class ServerFamily(Struct, frozen=True):
     """One kind of server. name: in recordings and JSON; label: on the screen; package: its Python distribution.
 
@@ -181,7 +200,7 @@ class ServerFamily(Struct, frozen=True):
     names of its lock files).
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. kill_clocks: its time-outs that run now.
-    launcher_kills_itself: with SIGKILL, after most failures of a rank. folder: the package of its data files
+    ends: how its processes end when one of them has. folder: the package of its data files
     (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``, ``waits.toml``, ``causes.toml``).
     """
 
@@ -200,7 +219,7 @@ class ServerFamily(Struct, frozen=True):
     stacks: StackRules = StackRules()
     rules: tuple[Callable[[Context], Verdict | None], ...] = ()
     kill_clocks: Callable[[Context], tuple[KillClock, ...]] = field(default=lambda context: ())
-    launcher_kills_itself: bool = False
+    ends: Ends = Ends()
     env_prefixes: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     compile_caches: tuple[tuple[str, str, tuple[str, ...]], ...] = ()

@@ -14,7 +14,7 @@ RENEW_S = 240.0
 #: a log that has said nothing for this long is lost
 LOST_S = 20.0
 #: final states
-_OVER = frozenset({"ready", "unhealthy", "crashed", "waiting"})
+_OVER = frozenset({"ready", "unhealthy", "crashed", "ended", "waiting"})
 
 
 class AutoStacks:

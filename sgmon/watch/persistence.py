@@ -20,9 +20,11 @@ from sgmon.recording import ring_buffer
 from sgmon.servers import registry
 
 ALARMS = frozenset({"stalled", "stopped", "crashed"})
-_CALM = frozenset({"progressing", "slow", "waiting-by-design", "ready", "waiting"})
+_CALM = frozenset({"progressing", "slow", "waiting-by-design", "ready", "ended", "waiting"})
 #: after an alarm its file is written once more, with what came after
 SETTLE_S = 10.0
+#: after a crash is told otherwise than its file tells it, the file is written once more
+CORRECTED_S = 1.0
 #: a start that has ended is stored this much later: the last lines and readings are then in
 ENDED_S = 2.0
 #: how long the key of a start may stay incomplete (GPU, mount) before it is used as it is
@@ -45,6 +47,7 @@ class Persistence:
         self._last = Snapshot(epoch=epoch)
         self._episode: dict[str, Path | None] = {}  # state -> its file (None: not named yet)
         self._files = 0
+        self._headline = ""  # as in the newest file
         self._again: tuple[float, str, dict[str, Path | None]] | None = None
         self._looked_key: StartKey | None = None
         self._stored: set[tuple[int, int, str]] = set()
@@ -95,12 +98,16 @@ class Persistence:
             self._episode[state] = None
             self._again = (snapshot.t + SETTLE_S, state, self._episode)
             self._save_alarm(snapshot, state, self._episode)
+        corrected = state == "crashed" and state in self._episode and snapshot.verdict.headline != self._headline
+        if corrected and self._again is None:  # evidence that came later: the file must hold it too
+            self._again = (snapshot.t + CORRECTED_S, state, self._episode)
         if self._again is not None and snapshot.t >= self._again[0]:
             due, self._again = self._again, None
             self._save_alarm(snapshot, *due[1:])
 
     def _save_alarm(self, snapshot: Snapshot, state: str, episode: dict[str, Path | None]) -> None:
         """The first time under a new name, then over the same file."""
+        self._headline = snapshot.verdict.headline
         stamp = _stamp(snapshot)
         pid = snapshot.server.pid if snapshot.server is not None else None
 

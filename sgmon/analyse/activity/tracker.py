@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
+from sgmon.analyse.activity.oom import OomKills
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ESSENTIAL_ROLES,
@@ -49,6 +50,8 @@ class _Watched(Struct):
     longest_quiet_s: float = 0.0
     went_on_t: float = 0.0
     gone_t: float | None = None
+    alive_t: float | None = None
+    ppid: int = 0
     load_start: tuple[int, int] | None = None
     load_bytes: int | None = None
     load_read_bytes: int | None = None
@@ -62,6 +65,7 @@ class ActivityTracker:
         self._gpus: dict[int, GpuHistory] = {}
         self._gpu_of: dict[int, int | None] = {}
         self._server: tuple[int, int] | None = None
+        self._oom = OomKills()
         self._first_oom: int | None = None
         self._oom_kills: int | None = None
         self._clocks: tuple[ActivityClock, ...] = ()
@@ -74,7 +78,7 @@ class ActivityTracker:
         self._follow(snapshot)
         reading = event.reading
         if isinstance(reading, ProcsReading):
-            self._processes(reading, event.t, snapshot)
+            self._processes(reading, event.t, event.t - (event.took_s or 0.0), snapshot)
         elif isinstance(reading, GpuReading):
             self._gpu(reading, snapshot, event.t)
             self._clocks = tuple(
@@ -104,12 +108,15 @@ class ActivityTracker:
         if key != self._server:
             if self._server is not None:
                 self._watched.clear()
+                self._oom = OomKills()
                 self._first_oom = None
                 self._dirs = None
                 self._clocks = ()
             self._server = key
 
-    def _processes(self, reading: ProcsReading, t: float, snapshot: Snapshot) -> None:
+    def _processes(self, reading: ProcsReading, t: float, began_t: float, snapshot: Snapshot) -> None:
+        """began_t: when the reading began: what it shows as alive may have ended before it was over."""
+        self._oom.add(reading.oom)
         if reading.oom_kills is not None:
             if self._first_oom is None:
                 self._first_oom = reading.oom_kills
@@ -123,7 +130,7 @@ class ActivityTracker:
             if process.role not in ESSENTIAL_ROLES and key not in self._watched:
                 continue
             present.add(key)
-            self._process(key, process, t, leads and process.role is Role.LAUNCHER)
+            self._process(key, process, t, began_t, leads and process.role is Role.LAUNCHER)
             if hole_s is not None:
                 self._after_hole(self._watched[key], before.get(key), hole_s, t)
         for key, watched in self._watched.items():
@@ -149,18 +156,20 @@ class ActivityTracker:
         self._gaps.append(gap)
         return None
 
-    def _process(self, key: tuple[int, int], process: Process, t: float, leads: bool) -> None:
+    def _process(self, key: tuple[int, int], process: Process, t: float, began_t: float, leads: bool) -> None:
         watched = self._watched.get(key)
         if watched is None:
-            watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t)
+            watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid)
             self._watched[key] = watched
         old = watched.process
         if not process.alive:
-            if watched.gone_t is None:
-                watched.gone_t = t
+            watched.gone_t = t if watched.gone_t is None else min(watched.gone_t, t)
             watched.process = _keep_name(process, old)
-            watched.seen_t = t
+            watched.seen_t = max(watched.seen_t, t)
             return
+        watched.alive_t = began_t if watched.alive_t is None else max(watched.alive_t, began_t)
+        if t < watched.seen_t:
+            return  # an older reading that came late
         watched.gone_t = None  # same pid and start: it was out of sight, not dead
         if process.state != old.state:
             watched.state_since_t = t
@@ -288,6 +297,16 @@ class ActivityTracker:
             load_bytes=watched.load_bytes,
             load_read_bytes=watched.load_read_bytes,
             disk_rate=disk,
+            born=process.start_ticks,
+            ppid=watched.ppid,
+            becomes=process.becomes,
+            alive_t=watched.alive_t,
+            exit_t=process.exit_t,
+            oom=self._oom.since(process.cgroup),
+            oom_host=self._oom.host,
+            oom_shared=any(
+                other.process.cgroup == process.cgroup for other in self._watched.values() if other is not watched
+            ),
         )
         return self._with_gpu(clock, watched)
 

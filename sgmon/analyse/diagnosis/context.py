@@ -81,6 +81,11 @@ class Context(Struct, frozen=True):
         return log.ready_line is not None or (self.args.node_rank > 0 and log.dummy_health_line is not None)
 
     @property
+    def has_been_ready(self) -> bool:
+        """It said so itself, or was found to be ready (where its log is not read)."""
+        return self.was_ready or self.snapshot.has_been_ready
+
+    @property
     def log_activity_t(self) -> float:
         """When the log last grew, our own probes' lines left out; 0 when it never did."""
         return self.snapshot.log.last_activity_t or 0.0

@@ -1,140 +1,152 @@
-"""Crashed: a worker is gone, or the log named a cause that nothing survives. The first cause, not the last line."""
+"""Crashed: a process is gone, or the log named a cause that nothing survives. The words; the order of death is in
+``sgmon.analyse.deaths``."""
 
 from __future__ import annotations
 
+from sgmon.analyse.deaths.death import Death
+from sgmon.analyse.deaths.order import Order, oom_killed, order_of
+from sgmon.analyse.deaths.words import how_it_ended, names, sigkill_fact, who
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
+from sgmon.analyse.diagnosis.ended import ended, interrupted
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
-from sgmon.model import ActivityClock, Evidence, LogError, NextStep, Role, Verdict
+from sgmon.model import Evidence, LogError, NextStep, Role, Verdict
 from sgmon.text import clean
-from sgmon.units import plural
+from sgmon.units import duration
 
-_SIGNALS = {
-    1: "SIGHUP",
-    2: "SIGINT",
-    3: "SIGQUIT",
-    4: "SIGILL",
-    6: "SIGABRT",
-    7: "SIGBUS",
-    8: "SIGFPE",
-    9: "SIGKILL",
-    11: "SIGSEGV",
-    13: "SIGPIPE",
-    15: "SIGTERM",
-}
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
-#: deaths this close were seen in one reading: which came first is not in /proc
-AT_ONCE_S = 0.5
-#: kinds by which a launcher names the rank that died
-_NAMES_THE_DEAD = frozenset({"killed_sigkill", "killed_sigterm", "rank_died"})
-#: kinds that follow from a process that is gone: who is gone says more
-_CONSEQUENCES = frozenset(
-    {"killed_sigkill", "killed_sigterm", "rank_died", "child_failed", "peer_lost", "tcpstore_lost"}
-)
-
-
-def shut_down(context: Context) -> Verdict | None:
-    """Asked to end by SIGTERM after it was ready: neither a crash nor a hang."""
-    log = context.snapshot.log
-    if log.sigterm_line is None or (log.error is not None and log.error.line < log.sigterm_line):
-        return None
-    fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
-    if context.launcher is not None:
-        return Verdict(
-            "unhealthy",
-            "the server is shutting down: it was sent SIGTERM",
-            phase="serving" if context.was_ready else context.phase,
-            confidence=0.95,
-            rule="shutting-down",
-            evidence=(fact, Evidence("proc", f"the launcher (pid {context.launcher.pid}) still lives")),
-        )
-    return Verdict(
-        "waiting",
-        "the server was shut down by SIGTERM and is gone",
-        confidence=0.95,
-        rule="ended",
-        evidence=(fact, Evidence("proc", "its processes are gone")),
-    )
+#: the rule of a crash whose order may still become known: a line or a reading is awaited
+OPEN = "process-gone-open"
+_SIGKILL = 9
 
 
 def crashed(context: Context) -> Verdict | None:
     """A process is gone, or the log's first cause is fatal."""
-    dead = sorted(
-        (c for c in context.snapshot.clocks if c.gone_t is not None),
-        key=lambda c: (c.gone_t or 0.0, not _violent(context, c), not _led(c), c.role == Role.LAUNCHER, c.pid),
-    )
+    stopped = interrupted(context)
+    if stopped is not None:
+        return stopped
+    order = order_of(context.snapshot)
+    if order is not None and (order.first or order.candidates or order.taken):
+        return ended(context, order) or _from_deaths(context, order)
     error = context.snapshot.log.error
-    if dead:
-        return _from_death(context, dead, error)
     if error is not None and _is_fatal(context, error):
         return _from_log(context, error)
     return None
 
 
-def _from_death(context: Context, dead: list[ActivityClock], error: LogError | None) -> Verdict | None:
-    first = _first_dead(context, dead, error)
-    launcher_died = any(c.role == Role.LAUNCHER for c in dead)
-    if error is None and context.was_ready and all(c.exit_code == 0 for c in dead):
-        return _ended(
-            context, Evidence("proc", f"{_who(context, first)} {how_it_ended(first)}", first.rank, first.pid)
-        )
-    if launcher_died and error is None and _ended_well(context, dead):
-        return Verdict(
-            "waiting",
-            f"the server has ended: the launcher {how_it_ended(next(c for c in dead if c.role == Role.LAUNCHER))}",
-            confidence=0.9,
-            rule="ended",
-            evidence=(Evidence("proc", f"the launcher (pid {first.pid}) {how_it_ended(first)}", pid=first.pid),),
-        )
-    who = _who(context, first)
-    stage = (
-        "after it was ready"
-        if context.was_ready
-        else context.phases.during(_phase_of(context, first.rank, first.pid))
-    )
-    evidence = [Evidence("proc", f"{who} {how_it_ended(first)}", first.rank, first.pid)]
-    if error is not None and error.kind not in _CONSEQUENCES:
-        evidence.insert(0, _error_fact(error))
-        headline = _error_headline(context, error, _phase_of(context, error.rank, first.pid))
-    elif first.role == Role.LAUNCHER:
-        headline = f"the launcher {how_it_ended(first)} {stage}"
-    else:
-        headline = f"{who} {how_it_ended(first)} {stage}"
-        if error is not None:
-            evidence.append(_error_fact(error))
-        elif context.launcher is not None:
-            headline += "; the launcher has not noticed yet"
-    if first.oom_kills:
-        evidence.append(Evidence("cgroup", f"the kernel's OOM killer struck {plural(first.oom_kills, 'time')} since"))
-        if error is None:
-            headline = f"{who} was killed by the kernel's OOM killer {stage}"
-    elif _led(first):
-        evidence.append(Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill"))
-    elif first.exit_signal == 9:
-        evidence.append(_sigkill_fact(context, first))
-    others = [c for c in dead if c is not first]
-    if others:
-        evidence.append(Evidence("proc", f"gone as well: {', '.join(_who(context, c) for c in others[:4])}"))
-    launcher = next((c for c in others if c.role == Role.LAUNCHER and c.exit_signal == 9), None)
-    if launcher is not None:
-        evidence.append(_sigkill_fact(context, launcher))
-    if launcher_died and context.ranks:
-        left = ", ".join(f"{v.label} (pid {v.pid})" for v in context.ranks[:4])
-        evidence.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
-    rank = error.rank if error is not None and error.rank and error.kind not in _CONSEQUENCES else first.rank
+def _from_deaths(context: Context, order: Order) -> Verdict:
+    evidence = [*_causes(context, order), *_killed(context, order), *_others(context, order)]
+    first, cause = order.first, order.cause
+    only = first or (order.candidates[0] if len(order.candidates) == 1 else None)
+    rank = cause.rank if cause is not None and cause.rank else only.rank if only is not None else ""
+    dead = (*((first,) if first is not None else ()), *order.candidates, *order.taken)
     return Verdict(
         "crashed",
-        headline,
+        _headline(context, order),
         phase=context.phase,
-        since_t=first.gone_t or context.t,
-        confidence=0.98 if error is not None or first.exit_signal or first.exit_code is not None else 0.9,
-        rule="process-gone",
+        since_t=min(death.latest for death in dead),
+        confidence=_confidence(order),
+        rule=OPEN if order.open and first is None and cause is None else "process-gone",
         odd_ranks=(rank,) if rank else (),
         evidence=tuple(evidence[:5]),
-        next=_log_steps(context, error),
+        next=_log_steps(context, context.snapshot.log.error),
     )
+
+
+def _confidence(order: Order) -> float:
+    if order.cause is not None or (order.first is not None and order.first.violent):
+        return 0.98
+    return 0.9
+
+
+def _headline(context: Context, order: Order) -> str:
+    first, cause = order.first, order.cause
+    if cause is not None and (first is None or first.rank in ("", cause.rank)) and not order.candidates:
+        return _error_headline(context, cause, _phase_of(context, cause.rank, first.pid if first else None))
+    return _unknown_first(context, order) if first is None else _alone(context, first, bool(order.taken))
+
+
+def _alone(context: Context, first: Death, others: bool = False) -> str:
+    """Who has ended, and how. others: some have ended since."""
+    subject = "the launcher" if first.is_launcher else who(context, first)
+    how = "was killed by the kernel's OOM killer" if _by_oom(context, first) else how_it_ended(first)
+    told = others or context.snapshot.log.error is not None or context.launcher is None
+    unaware = "" if told else "; the launcher has not noticed yet"
+    return f"{subject} {how} {_stage(context, first)}{unaware}"
+
+
+def _unknown_first(context: Context, order: Order) -> str:
+    """Nobody can be named as the first: who died, within which time, and what is not known."""
+    if len(order.candidates) == 1 and not order.taken:
+        return _alone(context, order.candidates[0])
+    stage = _stage(context, None)
+    if order.lost is not None:
+        node = "on another node" if context.args.nnodes > 1 else "that is not known"
+        return f"{order.lost.rank or 'a rank'} lost the connection to a rank {node} {stage}"
+    some = order.candidates or order.taken
+    if len(some) == 1:
+        return f"{who(context, some[0])} {how_it_ended(some[0])} {stage}"
+    yet = " yet" if order.open else ""
+    within = duration(max(0.1, order.span_s)) if order.candidates else ""
+    timed = f" within {within}" if within else ""
+    shown = names(context, some)
+    return f"{shown} died{timed} {stage}; which first is not known{yet}"
+
+
+def _stage(context: Context, first: Death | None) -> str:
+    if context.has_been_ready:
+        return "after it was ready"
+    phase = context.phase if first is None else _phase_of(context, first.rank, first.pid)
+    return context.phases.during(phase)
+
+
+def _causes(context: Context, order: Order) -> list[Evidence]:
+    """The end of the first, and the log's line: its own failure before it, another's complaint after it."""
+    error = context.snapshot.log.error
+    first = order.first or (order.candidates[0] if len(order.candidates) == 1 else None)
+    found = []
+    if first is not None:
+        found.append(Evidence("proc", f"{who(context, first)} {how_it_ended(first)}", first.rank, first.pid))
+    if error is not None:
+        found.insert(0 if order.cause is not None else len(found), _error_fact(error))
+    return found
+
+
+def _killed(context: Context, order: Order) -> list[Evidence]:
+    """Who sent SIGKILL to the first. The server's own launcher is no stranger."""
+    first = order.first
+    if first is None or first.signal != _SIGKILL or order.cause is not None:
+        return []
+    return [sigkill_fact(context, first)]
+
+
+def _by_oom(context: Context, first: Death) -> bool:
+    """The OOM killer's count moved, and nothing else of the server can have sent this SIGKILL."""
+    return first.signal == _SIGKILL and (
+        oom_killed(context.snapshot, first) or bool(first.clock.oom or first.clock.oom_kills)
+    )
+
+
+def _others(context: Context, order: Order) -> list[Evidence]:
+    found = []
+    if order.taken and order.first is None and order.cause is not None:
+        found.append(Evidence("proc", f"gone: {names(context, order.taken)}"))
+    elif order.taken and order.first is not None:
+        found.append(Evidence("proc", f"took down with it: {names(context, order.taken)}"))
+    elif order.taken and order.candidates:
+        found.append(Evidence("proc", f"taken down by one of them: {names(context, order.taken)}"))
+    every = (order.first, *order.candidates, *order.taken)
+    launcher = next((death for death in every if death is not None and death.is_launcher), None)
+    own = launcher is not None and launcher is not order.first and launcher.signal == _SIGKILL
+    if own and _SIGKILL in context.family.ends.own_end and launcher not in order.candidates:
+        text = "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
+        found.append(Evidence("proc", text))
+    if launcher is not None and context.ranks:
+        left = ", ".join(f"{v.label} (pid {v.pid})" for v in context.ranks[:4])
+        found.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
+    return found
 
 
 def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
@@ -144,29 +156,14 @@ def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
     return next(own, context.phase)
 
 
-def _first_dead(context: Context, dead: list[ActivityClock], error: LogError | None) -> ActivityClock:
-    """The rank that the log names; but a rank that was killed goes before the one that complains of its absence."""
-    if error is not None and error.kind in _NAMES_THE_DEAD and error.rank:
-        # The launcher's own word of who died. Seen in one look with those that it then took with it.
-        at_once = [c for c in dead if (c.gone_t or 0.0) - (dead[0].gone_t or 0.0) <= AT_ONCE_S]
-        told = next((c for c in at_once if c.rank == error.rank and _violent(context, c)), None)
-        if told is not None:
-            return told
-    complains = error is not None and error.kind in _CONSEQUENCES and _violent(context, dead[0])
-    named = error.rank if error is not None and not complains else ""
-    return next((c for c in dead if named and c.rank == named), dead[0])
-
-
-def _ended(context: Context, fact: Evidence) -> Verdict:
-    alive = bool(context.launcher or context.ranks)
-    return Verdict(
-        "unhealthy" if alive else "waiting",
-        "its ranks have ended with status 0: the server was shut down",
-        phase="serving",
-        confidence=0.8,
-        rule="ended",
-        evidence=(fact,),
-    )
+def _told_headline(context: Context, error: LogError) -> str:
+    """ "the detokenizer (pid 4711) has died": of a process that the line names before its end is seen; "" of none."""
+    line = next((c for c in context.snapshot.log.complaints if c.line == error.line and c.pid is not None), None)
+    clock = None if line is None else next((c for c in context.snapshot.clocks if c.pid == line.pid), None)
+    if clock is None:
+        return ""
+    stage = "after it was ready" if context.has_been_ready else context.phases.during(context.phase)
+    return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) has died {stage}"
 
 
 def _from_log(context: Context, error: LogError) -> Verdict:
@@ -179,7 +176,7 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
     return Verdict(
         "crashed",
-        _error_headline(context, error, _phase_of(context, error.rank)),
+        _told_headline(context, error) or _error_headline(context, error, _phase_of(context, error.rank)),
         phase=context.phase,
         since_t=error.seen_t if error.seen_t is not None else context.t,
         confidence=0.9,
@@ -204,49 +201,6 @@ def _is_fatal(context: Context, error: LogError) -> bool:
     return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
 
 
-def _violent(context: Context, clock: ActivityClock) -> bool:
-    """It did not merely follow its parent: its end has a status of its own. Some launchers kill themselves last."""
-    if clock.role == Role.LAUNCHER and clock.exit_signal == 9 and context.family.launcher_kills_itself:
-        return False
-    return bool(clock.exit_signal) or bool(clock.exit_code)
-
-
-def _led(clock: ActivityClock) -> bool:
-    """A launcher that was signalled takes its ranks along: they die of SIGKILL by PR_SET_PDEATHSIG."""
-    return clock.role == Role.LAUNCHER and bool(clock.exit_signal) and clock.exit_signal != 9
-
-
-def how_it_ended(clock: ActivityClock) -> str:
-    """ "was killed by SIGKILL", "exited with status 1", "is gone (exit status unknown)"."""
-    if clock.exit_signal:
-        verb = "ended" if clock.exit_signal in (1, 2, 15) else "killed"
-        return f"was {verb} by {_SIGNALS.get(clock.exit_signal, f'signal {clock.exit_signal}')}"
-    if clock.exit_code is not None:
-        return f"exited with status {clock.exit_code}"
-    return "is gone (exit status unknown)"
-
-
-def _who(context: Context, clock: ActivityClock) -> str:
-    role = "an importing worker" if clock.role == Role.IMPORTING else f"the {context.label(clock.role)}"
-    return f"{clock.rank or role} (pid {clock.pid})"
-
-
-def _ended_well(context: Context, dead: list[ActivityClock]) -> bool:
-    launcher = next(c for c in dead if c.role == Role.LAUNCHER)
-    asked = launcher.exit_signal in (2, 15) or launcher.exit_code in (130, 143)  # Ctrl-C, SIGTERM
-    return launcher.exit_code == 0 or (context.was_ready and asked)
-
-
-def _sigkill_fact(context: Context, first: ActivityClock) -> Evidence:
-    if first.role == Role.LAUNCHER and context.family.launcher_kills_itself:
-        return Evidence(
-            "proc", "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
-        )
-    if context.snapshot.procs.oom_kills is None:
-        return Evidence("cgroup", "whether the OOM killer did it cannot be read here")
-    return Evidence("cgroup", "the OOM killer's count did not move: somebody else sent SIGKILL")
-
-
 def _error_fact(error: LogError) -> Evidence:
     return Evidence("log", f"line {error.line}: {clean(error.text, 160)}", error.rank)
 
@@ -255,7 +209,7 @@ def _error_headline(context: Context, error: LogError, phase: str) -> str:
     """ "TP1: out of GPU memory (KV cache): 924.00 MiB asked, 230.00 MiB free"."""
     who = f"{error.rank}: " if error.rank else ""
     words = cause_words(error, catalogue.of_family(context.snapshot.log.family))
-    stage = "after it was ready" if context.was_ready else context.phases.words(phase)
+    stage = "after it was ready" if context.has_been_ready else context.phases.words(phase)
     amounts = figures(error)
     return f"{who}{words} ({stage})" + (f": {amounts}" if amounts else "")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.context import Context, context_of
-from sgmon.analyse.diagnosis.crash import crashed, shut_down
+from sgmon.analyse.diagnosis.crash import crashed
+from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact
 from sgmon.model import Evidence, LogState, Missing, NextStep, Snapshot, Verdict
 from sgmon.text import clean

@@ -10,8 +10,9 @@ from sgmon.analyse.diagnosis.absent import absent
 from sgmon.analyse.diagnosis.by_design import foreign_build_lock, other_node, own_rules
 from sgmon.analyse.diagnosis.causes import with_cause
 from sgmon.analyse.diagnosis.context import Context, context_of
-from sgmon.analyse.diagnosis.crash import crashed, shut_down
+from sgmon.analyse.diagnosis.crash import crashed
 from sgmon.analyse.diagnosis.driver import driver_facts
+from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.foreseen import with_forecast
 from sgmon.analyse.diagnosis.grammar import phrase
@@ -56,8 +57,10 @@ RULES: tuple[Rule, ...] = (
 )
 
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
-_AT_ONCE = frozenset({"crashed", "stopped", "ready", "stalled", "suspect", "will-fail"})
+_AT_ONCE = frozenset({"crashed", "ended", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
+#: states that are left at once: what a process that runs again has been does not linger
+_OVER_AT_ONCE = frozenset({"waiting", "stopped"})
 #: facts beyond this many are of no use: other servers on this machine are named only below it
 MOST_EVIDENCE = 5
 #: the name under which `sgmon run` says that what it started has ended
@@ -233,7 +236,7 @@ def _settle(snapshot: Snapshot, found: Verdict) -> Verdict:
     if (old.state, found.state) == ("stalled", "suspect") and found.since_t <= old.since_t + 1.0:
         return old  # nothing has moved since: a hole in the readings is no doubt
     fresh = replace(found, since_t=found.since_t or snapshot.t)
-    if found.state in _AT_ONCE or not old.rule or old.state == "waiting":
+    if found.state in _AT_ONCE or not old.rule or old.state in _OVER_AT_ONCE:
         return fresh
     if old.pending != found.state:
         return replace(old, pending=found.state, pending_t=snapshot.t)

@@ -15,14 +15,19 @@ from msgspec.structs import replace
 from sgmon.analyse.log.catalogue import GRADES, Rule
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.records import exception_name, looks_like_traceback
+from sgmon.model.log import Complaint
 from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
+from sgmon.text import clean, mask
 
 ROOT, EXCEPTION, KILLED, VICTIM, CUT, CONSEQUENCE, NOTICE = range(len(GRADES))
 
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
+MOST_COMPLAINTS = 64
+COMPLAINT_TEXT = 200
+_SIGNALLED = re.compile(r"exit code:? -\d")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
 _FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>\S+)')
@@ -112,6 +117,7 @@ class Errors(Struct):
     warnings: int = 0
     errors: int = 0
     cleanup_line: int | None = None
+    cleanup_t: float | None = None
     overcome: Candidate | None = None
 
     def copy(self) -> Errors:
@@ -253,13 +259,19 @@ class Errors(Struct):
     def _died(self, text: str) -> str:
         """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
         died = self.log.died.search(text)
-        return f"#{next(filter(None, died.groups()), '')}" if died else ""
+        number = None if died is None else next((v for n, v in died.groupdict().items() if v and n != "pid"), None)
+        return f"#{number}" if number is not None else ""
 
     def context(self, body: str, rank: str) -> None:
         """Lines that explain the next exception of the same rank."""
         for pattern, kind in self.log.hints:
             if pattern.search(body):
                 self.hints[rank] = kind
+
+    def clean_up(self, number: int, seen_t: float | None) -> None:
+        """A line by which the server ends its own processes."""
+        if self.cleanup_line is None:
+            self.cleanup_line, self.cleanup_t = number, seen_t
 
     def progress(self) -> None:
         """The server went on: a loose traceback before this was caught."""
@@ -274,6 +286,30 @@ class Errors(Struct):
         found = [*self.candidates]
         found += (_fatal_at_end(block) for block in self.blocks if not block.cancelled)
         return sorted(found, key=lambda c: c.line)
+
+    def complaints(self) -> tuple[Complaint, ...]:
+        """The first error lines and the first sign that the server ends its own processes, by line."""
+        found = [self._complaint(c) for c in self.all()[:MOST_COMPLAINTS] if c.grade != NOTICE and not c.shell]
+        if self.cleanup_line is not None:
+            found.append(Complaint("cleanup", "cleanup", self.cleanup_line, seen_t=self.cleanup_t))
+        return tuple(sorted(found, key=lambda c: c.line))
+
+    def _complaint(self, candidate: Candidate) -> Complaint:
+        died = self.log.died.search(candidate.text)
+        told = {} if died is None else {name: value for name, value in died.groupdict().items() if value}
+        pid = told.pop("pid", None)
+        number = next(iter(told.values()), None)
+        return Complaint(
+            kind=candidate.kind,
+            grade=GRADES[candidate.grade],
+            line=candidate.line,
+            rank="" if candidate.rank.startswith("#") else candidate.rank,
+            seen_t=candidate.seen_t,
+            pid=int(pid) if pid else None,
+            index=int(number) if number and number.isdigit() else None,
+            signalled=candidate.grade == KILLED or bool(_SIGNALLED.search(candidate.text)),
+            text=clean(mask(candidate.text.strip()), COMPLAINT_TEXT),
+        )
 
     def first_cause(self, stopped_line: int | None = None) -> Candidate | None:
         """The candidate nearest to the cause. After an asked-for stop (SIGTERM) only causes count, no victims."""

@@ -192,6 +192,7 @@ class Run(Struct):
             failed_ranks=exceptions,
             bars=tuple(self.bars.values()),
             error=self._error(cause),
+            complaints=self.errors.complaints(),
             survived=self._error(self.errors.overcome),
             fatal_line=fatal.line if fatal else None,
             ready_line=ready,
@@ -274,7 +275,7 @@ class Run(Struct):
         if record.clue:
             self.clues.append((number, record.clue))
         if record.cleanup:
-            self.errors.cleanup_line = self.errors.cleanup_line or number
+            self.errors.clean_up(number, seen_t)
         for rule, match in record.milestones:
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
+import threading
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -14,18 +17,62 @@ from sgmon.proc.stat import Stat
 _UNKNOWN = End(source="exit status unknown: not our child, and this kernel (before 6.15) does not tell")
 
 
-class ExitStatuses:
-    """One descriptor per watched process. ``live``: off for a fake /proc, whose pids are not this machine's."""
+#: seconds after which the thread that waits for exits looks whether it is still needed
+_POLL_S = 1.0
 
-    def __init__(self, live: bool) -> None:
+
+class _ExitTimes:
+    """When each pidfd told of the end of its process: a thread waits for all of them. Two that end within a
+    millisecond have the same time; a process may need seconds to end after it was killed (a GPU's memory)."""
+
+    def __init__(self, stamp: Callable[[], float]) -> None:
+        self.times: dict[int, float] = {}
+        self._stamp = stamp
+        self._epoll = select.epoll()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._wait, name="exits", daemon=True)
+        self._thread.start()
+
+    def add(self, fd: int) -> None:
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(2 * _POLL_S)
+
+    def _wait(self) -> None:
+        while not self._stop.is_set():
+            ended = self._epoll.poll(_POLL_S)
+            now = self._stamp()
+            for fd, _ in ended:
+                self.times[fd] = now
+                self._epoll.unregister(fd)
+        self._epoll.close()
+
+
+class ExitStatuses:
+    """One descriptor per watched process. ``live``: off for a fake /proc, whose pids are not this machine's.
+
+    stamp: the time in watch seconds.
+    """
+
+    def __init__(self, live: bool, stamp: Callable[[], float]) -> None:
         self._live = live
         self._fds: dict[int, int] = {}
+        self._times = _ExitTimes(stamp) if live else None
 
     def watch(self, pid: int) -> None:
         if self._live and pid not in self._fds:
             fd = exits.open_pidfd(pid)
             if fd is not None:
                 self._fds[pid] = fd
+                if self._times is not None:
+                    self._times.add(fd)
+
+    def exit_t(self, pid: int) -> float | None:
+        """When the process ended, in watch seconds; None: its pidfd has not told."""
+        fd = self._fds.get(pid)
+        return None if self._times is None or fd is None else self._times.times.get(fd)
 
     def lives_hidden(self, pid: int) -> bool:
         """Whether a process that /proc no longer shows is alive all the same (hidepid)."""
@@ -48,6 +95,8 @@ class ExitStatuses:
         return _UNKNOWN
 
     def close(self) -> None:
+        if self._times is not None:
+            self._times.close()
         for fd in self._fds.values():
             os.close(fd)
         self._fds.clear()

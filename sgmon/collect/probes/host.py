@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sgmon.collect.probes.model_files import ModelFiles
 from sgmon.collect.probes.schedule import Schedule
-from sgmon.model import Server
+from sgmon.model import OomCount, Server
 from sgmon.proc import cgroups, files, locks, mounts, net, sock_diag
 from sgmon.proc.cgroups import CgroupLimits
 from sgmon.proc.mounts import Mount
@@ -30,6 +30,7 @@ class Host:
         self.mounts: tuple[Mount, ...] = ()
         self.limits = CgroupLimits()
         self.frozen: dict[str, bool] = {}
+        self.oom: tuple[OomCount, ...] = ()
         self.model = ModelFiles(root, server)
         self._own_mounts: tuple[Mount, ...] = ()
         self._schedule = schedule
@@ -39,6 +40,7 @@ class Host:
         self._groups: dict[int, str] = {}
         self._locks: list[locks.Lock] | None = None
         self._alive: frozenset[int] = frozenset()
+        self._memory_groups: set[str] = set()
 
     def refresh(self, pids: list[int]) -> None:
         """Once per reading. ``pids``: living members, the launcher first; any of them shows the shared tables."""
@@ -82,15 +84,27 @@ class Host:
 
     def is_frozen(self, pid: int) -> bool:
         """Whether the process's own cgroup is frozen (asked for every few seconds, one look per group)."""
+        text = self._group(pid)
+        if text is None:
+            return False
+        if text not in self.frozen:
+            self.frozen[text] = bool(cgroups.limits(cgroups.paths(text, self._own_mounts)).frozen)
+        return self.frozen[text]
+
+    def memory_group(self, pid: int) -> str:
+        """Folder of the process's memory control group; "" where it is not known."""
+        text = self._group(pid)
+        return "" if text is None else cgroups.memory_folder(cgroups.paths(text, self._own_mounts))
+
+    def _group(self, pid: int) -> str | None:
+        """/proc/PID/cgroup, read twice a minute."""
         text = self._groups.get(pid)
         if text is None:
             try:
                 text = self._groups[pid] = files.text(f"{self.root}/{pid}/cgroup")
             except OSError:
-                return False
-        if text not in self.frozen:
-            self.frozen[text] = bool(cgroups.limits(cgroups.paths(text, self._own_mounts)).frozen)
-        return self.frozen[text]
+                return None
+        return text
 
     def read_ahead_bytes(self, path: str) -> int | None:
         """Read-ahead of the device below ``path``: a slow disk shows no movement for one such piece."""
@@ -126,6 +140,17 @@ class Host:
             kills = cgroups.host_oom_kills(self.root)
             found = CgroupLimits(found.frozen, found.throttled, kills, found.memory_max_bytes)
         self.limits = found
+        self._read_oom()
+
+    def _read_oom(self) -> None:
+        """Of the control group of every process seen so far; a group that has gone keeps its last count."""
+        self._memory_groups.update(filter(None, map(self.memory_group, sorted(self._alive))))
+        counts = {one.path: one.kills for one in self.oom}
+        counts.update(cgroups.oom_counts(sorted(self._memory_groups), self._own_mounts))
+        host = cgroups.host_oom_kills(self.root)
+        if host is not None:
+            counts[""] = host
+        self.oom = tuple(OomCount(path, kills) for path, kills in sorted(counts.items()))
 
 
 def _sockets(root: str, pid: int) -> dict[int, net.Row]:

@@ -66,7 +66,7 @@ class Tree:
         self._schedule = Schedule(now, watched.settings.interval_s)
         self._host = Host(root, server, self._schedule, now)
         self._pids = Members(root, server.pid, server.start_ticks)
-        self._exit_statuses = ExitStatuses(live=root == "/proc")
+        self._exit_statuses = ExitStatuses(root == "/proc", watched.clock.stamp)
         self._workers: dict[int, Worker] = {}
         self._members: dict[int, Member] = {}
         self._gone: dict[int, Process] = {}
@@ -144,7 +144,8 @@ class Tree:
             return
         last = before or self._last.get(pid) or _unread(member, zombie)
         visible = zombie is not None and counters.may_see(self._root, pid)
-        self._gone[pid] = ended(last, self._exit_statuses.end(pid, zombie, visible), zombie)
+        gone = ended(last, self._exit_statuses.end(pid, zombie, visible), zombie)
+        self._gone[pid] = replace(gone, exit_t=self._exit_statuses.exit_t(pid))
 
     def _hide(self, pid: int) -> None:
         """Alive, but not to be seen any more: the last reading stands, with the reason."""
@@ -205,6 +206,7 @@ class Tree:
             uid=launcher.uid if launcher else None,
             read_ahead_bytes=self._host.read_ahead_bytes(shards.mount if shards else model.folder),
             oom_kills=limits.oom_kills,
+            oom=self._host.oom,
             model_bytes=model.total_bytes,
             cgroup_frozen=bool(limits.frozen),
             throttled=limits.throttled,

@@ -124,6 +124,7 @@ class Worker:
             rank=member.rank,
             rank_inferred=member.rank_inferred,
             becomes=member.becomes if member.role == Role.IMPORTING else Role.OTHER,
+            cgroup=self._host.memory_group(self.pid),
             title=self.title or clean(seen.comm),
             comm=clean(seen.comm),
             state=seen.state,

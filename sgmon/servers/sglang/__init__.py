@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers.family import Discovery, Health, ServerFamily
-from sgmon.servers.sglang import args, args_line, health, launch, ranks, rules, server_args, titles
+from sgmon.servers.sglang import args, args_line, ends, health, launch, ranks, rules, server_args, titles
 from sgmon.servers.sglang.clocks import kill_clocks
 from sgmon.servers.sglang.log import RULES
 from sgmon.servers.sglang.phases import PHASES
@@ -43,7 +43,7 @@ FAMILY = ServerFamily(
     stacks=STACKS,
     rules=(rules.gate, rules.weights_from_outside),
     kill_clocks=kill_clocks,
-    launcher_kills_itself=True,
+    ends=ends.ENDS,
     env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # older versions import vllm
     packages=("sgl-kernel", "sglang-kernel"),
     start=START,

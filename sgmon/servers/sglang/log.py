@@ -106,7 +106,9 @@ RULES = LogRules(
     fatal_header=re.compile(r"hit an exception|^Fatal Python error|warmup error:"),
     # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
     benign_header=re.compile(r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application"),
-    died=re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess scheduler_(?P<m>\d+) "),
+    died=re.compile(
+        r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess (?:scheduler_(?P<m>\d+)|\w+) \(pid=(?P<pid>\d+)\)"
+    ),
     # logged when set_device fails (sglang 0.4.6 init_torch_distributed)
     hints=((re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES"), "invalid_device"),),
     others=(
