@@ -26,7 +26,7 @@ def test_the_schema_file_is_current() -> None:
 @pytest.mark.parametrize(
     ("name", "state", "workers"),
     [
-        ("cpu-tp2-tiny", "unhealthy", [("TP0", "running"), ("TP1", "running")]),
+        ("cpu-tp2-tiny", "ended", [("TP0", "running"), ("TP1", "running")]),
         ("cpu-tp2-kill9-load", "crashed", [("TP0", "gone"), ("TP1", "gone")]),
         ("gpu-oom-frac", "crashed", [("", "gone")]),
     ],

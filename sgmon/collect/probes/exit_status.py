@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import threading
@@ -25,41 +26,41 @@ class _ExitTimes:
     """When each pidfd told of the end of its process: a thread waits for all of them. Two that end within a
     millisecond have the same time; a process may need seconds to end after it was killed (a GPU's memory)."""
 
-    def __init__(self, stamp: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self.times: dict[int, float] = {}
-        self._stamp = stamp
+        self._now = now
         self._epoll = select.epoll()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._wait, name="exits", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._wait, name="exits", daemon=True).start()
 
     def add(self, fd: int) -> None:
         self._epoll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
+        """The thread ends by itself within a second; a descriptor that is closed leaves the epoll on its own."""
         self._stop.set()
-        self._thread.join(2 * _POLL_S)
 
     def _wait(self) -> None:
         while not self._stop.is_set():
             ended = self._epoll.poll(_POLL_S)
-            now = self._stamp()
+            t = round(self._now(), 3)  # as a recording keeps it
             for fd, _ in ended:
-                self.times[fd] = now
-                self._epoll.unregister(fd)
+                self.times[fd] = t
+                with contextlib.suppress(OSError):  # closed since
+                    self._epoll.unregister(fd)
         self._epoll.close()
 
 
 class ExitStatuses:
     """One descriptor per watched process. ``live``: off for a fake /proc, whose pids are not this machine's.
 
-    stamp: the time in watch seconds.
+    now: the time in watch seconds.
     """
 
-    def __init__(self, live: bool, stamp: Callable[[], float]) -> None:
+    def __init__(self, live: bool, now: Callable[[], float]) -> None:
         self._live = live
         self._fds: dict[int, int] = {}
-        self._times = _ExitTimes(stamp) if live else None
+        self._times = _ExitTimes(now) if live else None
 
     def watch(self, pid: int) -> None:
         if self._live and pid not in self._fds:

@@ -66,7 +66,7 @@ class Tree:
         self._schedule = Schedule(now, watched.settings.interval_s)
         self._host = Host(root, server, self._schedule, now)
         self._pids = Members(root, server.pid, server.start_ticks)
-        self._exit_statuses = ExitStatuses(root == "/proc", watched.clock.stamp)
+        self._exit_statuses = ExitStatuses(root == "/proc", now)
         self._workers: dict[int, Worker] = {}
         self._members: dict[int, Member] = {}
         self._gone: dict[int, Process] = {}
