@@ -94,14 +94,15 @@ def _live(settings: Settings, started: Started | None = None) -> int:
         from sgmon.collect.source import LiveSource
         from sgmon.commands.live import live_engine
 
+        found = None
         if settings.pid is not None and started is None:
             from sgmon.discovery import TargetError, find
 
             try:
-                find(Path(settings.proc_root), settings)
+                found = find(Path(settings.proc_root), settings)
             except TargetError as err:
                 raise NoServerError(str(err)) from err
-        source = LiveSource(settings)
+        source = LiveSource(settings, found=found)
         if started is not None:
             from sgmon.commands.run import tell_the_end
 

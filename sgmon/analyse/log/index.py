@@ -264,7 +264,9 @@ class LogIndex:
         if rules is not None and rules is not self.rules:
             self.speak(rules)
         lines = text.split("\n")
-        learned = sum(self._envelope.learn(lines) is not None for _ in range(TAUGHTS))
+        learned = 0
+        while learned < TAUGHTS and self._envelope.learn(lines) is not None:
+            learned += 1
         if learned:
             with held.lock:
                 held.blocks.clear()
