@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
-from packaging.version import InvalidVersion, Version
+_USUAL = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.post([0-9]+))?")
 
 
 @lru_cache(maxsize=256)
@@ -13,6 +14,12 @@ def release(version: str) -> tuple[int, int, int, int] | None:
 
     Candidates, development builds and local parts ("0.5.3rc1+cu128") count as their release.
     """
+    usual = _USUAL.fullmatch(version)
+    if usual:
+        major, minor, micro, post = (int(part or 0) for part in usual.groups())
+        return major, minor, micro, post
+    from packaging.version import InvalidVersion, Version  # 4 ms, for the versions that need it
+
     try:
         found = Version(version)
     except InvalidVersion:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
 from sgmon.foresight.start import Start, doomed, doubt, fine
@@ -132,6 +131,8 @@ def _who(held: Listener) -> str:
 def _collides(held: Listener, host: str) -> bool:
     """Whether both sockets are of one address family and their addresses overlap. "::" may be of IPv6 alone."""
     its = held.address.rpartition(":")[0].strip("[]")
+    import ipaddress
+
     try:
         theirs, ours = ipaddress.ip_address(its), ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
@@ -146,6 +147,8 @@ def _is_here(start: Start, found: tuple[str, ...]) -> bool:
 
 
 def _loops(address: str) -> bool:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

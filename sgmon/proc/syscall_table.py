@@ -5,7 +5,7 @@ x86_64: arch/x86/entry/syscalls/syscall_64.tbl; aarch64: include/uapi/asm-generi
 
 from __future__ import annotations
 
-import platform
+import os
 
 _X86_64 = """
     read=0 write=1 open=2 close=3 stat=4 fstat=5 lstat=6 poll=7 lseek=8 mmap=9 mprotect=10 munmap=11
@@ -55,4 +55,4 @@ TABLES: dict[str, dict[int, str]] = {"x86_64": _numbers(_X86_64), "aarch64": _nu
 
 def name(number: int, machine: str = "") -> str:
     """The call's name on this machine ("x86_64", "aarch64"); "syscall 999" when the table does not hold it."""
-    return TABLES.get(machine or platform.machine(), {}).get(number, f"syscall {number}")
+    return TABLES.get(machine or os.uname().machine, {}).get(number, f"syscall {number}")

@@ -6,7 +6,6 @@ the idle level (123-167 W beside 120-128 W idle and 270-540 W at work); work mov
 
 from __future__ import annotations
 
-import statistics
 from collections import deque
 
 from sgmon.model import Gpu, GpuLoad
@@ -93,7 +92,7 @@ class PowerHistory:
             self._worked(watts)
         elif util is not None and (held is None or held >= CONTEXT_BYTES):
             self._idle.append(watts)
-            self._idle_w = statistics.median_low(self._idle)
+            self._idle_w = sorted(self._idle)[(len(self._idle) - 1) // 2]  # the lower median
 
     def _stays_flat(self, watts: float) -> bool:
         return bool(self._run) and max(watts, *self._run) - min(watts, *self._run) <= POWER_FLAT_W

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from typing import Any, Literal
 
 import msgspec
 
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
+from sgmon.tables import text_of
 from sgmon.versions import release
 
 if sys.version_info >= (3, 11):
@@ -194,7 +194,7 @@ def version_key(version: str) -> tuple[int, ...] | None:
 
 
 def _read(folder: str, name: str) -> dict[str, Any]:
-    rows: dict[str, Any] = tomllib.loads((files(folder) / f"{name}.toml").read_text("utf-8"))
+    rows: dict[str, Any] = tomllib.loads(text_of(folder, f"{name}.toml"))
     return rows
 
 

@@ -89,7 +89,7 @@ def _year(day: int) -> int:
 @lru_cache(maxsize=4096)
 def _minute(stamp: str) -> float | None:
     try:
-        return datetime.strptime(stamp, "%Y-%m-%d %H:%M").timestamp()
+        return datetime.fromisoformat(stamp).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from typing import Protocol
 
 
@@ -65,6 +64,8 @@ class Spool:
         self.size = 0
         self.full = False  # the disk is: what came later is not kept
         try:
+            import tempfile  # and with it random and hashlib
+
             self._file = tempfile.TemporaryFile(prefix="sgmon-log-")
             self._fd = self._file.fileno()
         except OSError:

@@ -7,7 +7,6 @@ A gateway runs as a child, because such libraries hang in the kernel and crash. 
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
 import os
@@ -89,6 +88,8 @@ def serve(open_gateway: Callable[[Place], Gateway]) -> None:
 
 def _die_with(parent: int) -> None:
     """SIGKILL when the parent dies (even while a call hangs), and at once if it is dead already."""
+    import ctypes
+
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         sys.exit(0)

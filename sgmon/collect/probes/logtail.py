@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sgmon.collect.logs.command import CommandLog
 from sgmon.collect.logs.file import FileLog
-from sgmon.collect.logs.stream import InputLog
 from sgmon.collect.probes.base import Watched
 from sgmon.model import LogReading
+
+if TYPE_CHECKING:
+    from sgmon.collect.logs.command import CommandLog
+    from sgmon.collect.logs.stream import InputLog
 
 
 class Follower(Protocol):
@@ -54,6 +56,8 @@ class LogProbe:
         settings, server = self._watched.settings, self._watched.server
         if settings.log == "-" and settings.log_fd is not None:
             if self._stream is None:
+                from sgmon.collect.logs.stream import InputLog
+
                 self._stream = InputLog(settings.log_fd, self._watched.clock)
             return self._stream
         found = server.log_command if server is not None and not settings.log else ()
@@ -61,6 +65,9 @@ class LogProbe:
         if command != self._command:
             if self._stream is not None:
                 self._stream.close()
-            self._command = command
-            self._stream = CommandLog(command, self._watched.clock) if command else None
+            self._command, self._stream = command, None
+            if command:
+                from sgmon.collect.logs.command import CommandLog
+
+                self._stream = CommandLog(command, self._watched.clock)
         return self._stream or self._file

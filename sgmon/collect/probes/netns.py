@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 from collections.abc import Callable
@@ -42,6 +41,8 @@ class InNamespace(Generic[T]):
 def _join(namespace: str) -> None:
     fd = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
     try:
+        import ctypes
+
         if ctypes.CDLL(None, use_errno=True).setns(fd, _CLONE_NEWNET) != 0:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))

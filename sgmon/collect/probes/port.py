@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -235,6 +234,8 @@ class _Connection:
 
 def speaks_tls(host: str, port: int) -> bool:
     """Whether a TLS handshake succeeds (a TLS port resets plain HTTP, as a closing server does)."""
+    import ssl
+
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -249,6 +250,8 @@ def speaks_tls(host: str, port: int) -> bool:
 
 
 def _no_connection(err: Exception) -> _Answer:
+    import ssl  # httpx has imported it
+
     cause: BaseException | None = err
     while cause is not None:
         if isinstance(cause, ConnectionRefusedError):

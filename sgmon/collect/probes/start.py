@@ -5,7 +5,6 @@ Read once a server. Nothing of the model is read: ``mincore`` on a mapping that 
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
 import socket
@@ -118,6 +117,8 @@ def _resident(path: str) -> tuple[int, int]:
 
 
 def _ask(mapped: mmap.mmap, length: int) -> tuple[int, int]:
+    import ctypes
+
     count = -(-length // mmap.PAGESIZE)
     vector = (ctypes.c_ubyte * count)()
     view = (ctypes.c_char * length).from_buffer(mapped)  # private and never written: needed for the address alone
