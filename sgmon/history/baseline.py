@@ -14,15 +14,18 @@ STARTS = 10
 #: narrow to wide: which parts of the key must be equal, and how that is said
 WIDENING: tuple[tuple[tuple[str, ...], str], ...] = (
     (
-        ("model", "version", "parallel", "gpu", "host", "mount", "caches"),
-        "same model, version, parallel sizes, GPU, host, mount and caches",
+        ("model", "flags", "version", "parallel", "gpu", "host", "mount", "caches"),
+        "same model, flags, version, parallel sizes, GPU, host, mount and caches",
     ),
     (
-        ("model", "version", "parallel", "gpu", "host"),
-        "same model, version, parallel sizes, GPU and host; other caches",
+        ("model", "flags", "version", "parallel", "gpu", "host"),
+        "same model, flags, version, parallel sizes, GPU and host; other caches",
     ),
-    (("model", "parallel", "gpu", "host"), "same model, parallel sizes, GPU and host; another version"),
-    (("model", "parallel", "gpu"), "same model, parallel sizes and GPU; another host"),
+    (
+        ("model", "flags", "parallel", "gpu", "host"),
+        "same model, flags, parallel sizes, GPU and host; another version",
+    ),
+    (("model", "flags", "parallel", "gpu"), "same model, flags, parallel sizes and GPU; another host"),
 )
 
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from sgmon.history.baseline import baseline
-from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import Baseline
 from sgmon.paths import state_dir
 from sgmon.proc import mounts
@@ -68,7 +68,7 @@ class StartDatabase:
     def add(self, run: FinishedStart) -> int:
         """Store one finished start; returns its id. Of one start one row is kept: "ready" is not taken back."""
         row: dict[str, Any] = {
-            **asdict(run.key),
+            **{name: value for name, value in asdict(run.key).items() if name != "flags"},  # they are in args
             "started": round(run.started, 2),
             "pid": run.pid,
             "outcome": run.outcome,
@@ -178,8 +178,10 @@ def _json(value: object) -> str:
 
 
 def _start(row: sqlite3.Row) -> FinishedStart:
+    args = msgspec.json.decode(row["args"], type=tuple[tuple[str, str], ...])
+    parts = {name: row[name] for name in StartKey.__struct_fields__ if name != "flags"}
     return FinishedStart(
-        key=StartKey(**{name: row[name] for name in StartKey.__struct_fields__}),
+        key=StartKey(**parts, flags=flags_of(args)),
         started=row["started"],
         pid=row["pid"],
         outcome=row["outcome"],
@@ -188,7 +190,7 @@ def _start(row: sqlite3.Row) -> FinishedStart:
         quiet_s=row["quiet_s"],
         milestones=msgspec.json.decode(row["milestones"], type=tuple[PassedMilestone, ...]),
         gaps=msgspec.json.decode(row["gaps"], type=tuple[tuple[float, int], ...]),
-        args=msgspec.json.decode(row["args"], type=tuple[tuple[str, str], ...]),
+        args=args,
         env=msgspec.json.decode(row["env"], type=tuple[tuple[str, str], ...]),
         own=msgspec.json.decode(row["own"], type=tuple[tuple[str, float], ...]),
         headline=row["headline"],

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from sgmon.analyse.phase_times import phase_seconds
+from sgmon.servers import registry
+
+
+def flags_of(args: Iterable[tuple[str, str]]) -> str:
+    """``StartKey.flags`` of the arguments of a start, as ``ServerArgs.raw`` has them."""
+    names = registry.duration_flags()
+    return " ".join(sorted(f"{name}={value}" for name, value in args if name in names))
 
 
 class StartKey(Struct, frozen=True):
-    """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", ""."""
+    """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", "".
+
+    flags: the arguments that change how long a start takes, "attention_backend=triton enable_torch_compile=True".
+    """
 
     model: str
     version: str = ""
@@ -17,6 +29,7 @@ class StartKey(Struct, frozen=True):
     host: str = ""
     mount: str = ""
     caches: str = ""
+    flags: str = ""
 
 
 class PassedMilestone(Struct, frozen=True):

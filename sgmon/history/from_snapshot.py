@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
+from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
 from sgmon.text import clean, mask
 
@@ -43,6 +43,7 @@ def key_of(snapshot: Snapshot) -> StartKey | None:
         host=start.host if start is not None else "",
         mount=start.mount if start is not None else "",
         caches=_caches(start.cached) if start is not None else "",
+        flags=flags_of(server.args.raw),
     )
 
 
@@ -77,7 +78,7 @@ def start_of_log(log: LogState, path: str) -> FinishedStart:
     zero = log.first_t or 0.0
     passed = _passed(log, lambda m: (m.t if m.t is not None else zero) - zero)
     return FinishedStart(
-        key=StartKey(model_name(args), log.version, parallel(args))
+        key=StartKey(model_name(args), log.version, parallel(args), flags=flags_of(args.raw))
         if args is not None
         else StartKey("", log.version),
         started=zero,

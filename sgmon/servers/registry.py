@@ -51,6 +51,11 @@ def is_secret_flag(flag: str) -> bool:
     return any(is_secret_name(name) for name in names)
 
 
+def duration_flags() -> frozenset[str]:
+    """Arguments of any family that change how long a start takes: only starts with equal ones are compared."""
+    return frozenset().union(*(family.duration_flags for family in _FAMILIES.values()))
+
+
 def start_command() -> str:
     """The beginning of a usual command that starts a server, for hints."""
     return families()[0].start_command

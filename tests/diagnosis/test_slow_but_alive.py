@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sgmon.model import Baseline, Event, Role, ServerArgs, Usual, UsualPhase
 from tests.diagnosis.world import MB, Compiler, FdTarget, Rank, World
 
@@ -256,6 +258,21 @@ def test_log_that_began_before_us_and_a_server_that_answers() -> None:
     assert world.verdict.state == "ready"
 
 
+@pytest.mark.parametrize(
+    ("count", "narrow", "allowed"), [(1, True, False), (4, True, False), (5, True, True), (10, False, False)]
+)
+def test_few_starts_or_those_of_another_kind_lengthen_no_limit(count: int, narrow: bool, allowed: bool) -> None:
+    world = World(1)
+    base = Baseline("x", count, narrow, 90.0, 99.0, 30.0, 25.0, 641)
+    world.step(Event(0.0, "baseline", base))
+    world.to("weights")
+    world[0].does(read=50 * MB, cpu=0.3)
+    world.run(10)
+    world[0].idle()
+    world.run(30)
+    assert (world.since("suspect", 10) is None) is allowed
+
+
 def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> None:
     world = World(1)
     phases = (UsualPhase("weights", 20.0, 25.0),)
@@ -263,6 +280,7 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
     base = Baseline(
         like="the same command",
         count=10,
+        narrow=True,
         ready_median_s=90.0,
         ready_p90_s=99.0,
         longest_gap_s=30.0,

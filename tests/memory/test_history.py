@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sgmon.history.database import FinishedStart, PassedMilestone, StartDatabase, StartKey
+from sgmon.history.finished_start import flags_of
 
 KEY = StartKey("m", "0.5.23", "tp8 dp1 pp1 n1", "H200", "host-a", "ext4", "warm")
 
@@ -72,3 +73,20 @@ def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
     number = history.add(_run(1.0, 600.0))
     assert history.get(number) == replace(_run(1.0, 600.0), id=number)
     assert history.get(number + 1) is None
+
+
+def test_flags_that_change_the_duration_keep_starts_apart(tmp_path: Path) -> None:
+    """They are in the arguments of each start: no column of their own, so that old databases have them too."""
+    database = StartDatabase(tmp_path / "h.sqlite")
+    args = (("attention_backend", "triton"), ("port", "1"))
+    plain = FinishedStart(replace(KEY, flags=flags_of(args)), 1.0, "ready", 30.0, 5, pid=1, args=args)
+    compiled = (*args, ("enable_torch_compile", "True"))
+    database.add(plain)
+    database.add(FinishedStart(replace(KEY, flags=flags_of(compiled)), 2.0, "ready", 90.0, 5, pid=2, args=compiled))
+    assert [run.key.flags for run in database.runs()] == [
+        "attention_backend=triton enable_torch_compile=True",
+        "attention_backend=triton",
+    ]
+    base = database.baseline(plain.key)
+    assert base is not None and (base.count, base.ready_median_s) == (1, 30.0)
+    assert database.baseline(replace(KEY, flags="quantization=fp8")) is None

@@ -80,7 +80,8 @@ def _headline(context: Context, movers: list[Rank]) -> str:
     if not movers and context.t - context.helpers_t <= FRESH_S:
         return f"{stage}: the launcher and its helpers work"
     if not movers:
-        return f"{stage}: quiet for {since(context, context.activity_t)}, which is usual here"
+        limit_s = context.limits().suspect_s
+        return f"{stage}: quiet for {since(context, context.activity_t)}; it may be for {duration(limit_s)}"
     return f"{stage}: {phrase(movers, doing(movers[0], context.t)[1])}{tail}"
 
 

@@ -12,7 +12,7 @@ from sgmon.analyse.diagnosis.grammar import names, phrase, verb
 from sgmon.analyse.diagnosis.load import load_of
 from sgmon.model import Rank, WaitKind
 from sgmon.model.rank import FRESH_S
-from sgmon.units import duration, percent, rate
+from sgmon.units import duration, percent, plural, rate
 
 #: bytes/s below which a load is called slow
 SLOW_BYTES_S = 1024 * 1024
@@ -90,6 +90,12 @@ def _unusual(context: Context) -> Slowness | None:
         (context.snapshot.passed_t(m) for m in context.snapshot.log.milestones if m.phase == context.phase), None
     )
     if phase_s and begun is not None and context.t - begun > max(1.5 * phase_s, phase_s + 30):
-        text = f"{since(context, begun)} so far, usually {duration(phase_s)} on this machine"
+        text = f"{since(context, begun)} so far, usually {duration(phase_s)} on this machine{_of(context)}"
         return Slowness(SlowKind.UNUSUAL, text)
     return None
+
+
+def _of(context: Context) -> str:
+    """ " (10 starts)"; "" where it is not known of how many."""
+    base = context.snapshot.baseline
+    return f" ({plural(base.count, 'start')})" if base is not None else ""

@@ -12,6 +12,8 @@ from sgmon.units import duration, plural
 #: how much later than usual is late; a cold start may well take three times as long as the warm ones before it
 _LATE = 1.5
 _LATE_WIDE = 4.0
+#: starts below this number change no limit: "nine of ten" of fewer says nothing
+ENOUGH = 5
 #: states of a start that is under way: of no other one is it known when it will be ready
 UNDER_WAY = frozenset({"progressing", "slow", "suspect", "unknown"})
 
@@ -81,8 +83,10 @@ def late_words(snapshot: Snapshot) -> str:
 
 
 def quiet_s(snapshot: Snapshot) -> float | None:
-    """How long nine of ten starts were without any sign of activity, at most; None: no number."""
-    return snapshot.baseline.longest_quiet_s if snapshot.baseline is not None else None
+    """How long nine of ten starts of the same kind were without any sign of activity, at most; None: too few of them,
+    or only starts of another kind (other caches, another version or host)."""
+    base = snapshot.baseline
+    return base.longest_quiet_s if base is not None and base.narrow and base.count >= ENOUGH else None
 
 
 def _last_passed(snapshot: Snapshot) -> tuple[Usual, Milestone] | None:

