@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from itertools import chain
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 def read(path: str) -> LogState:
     """Fold a whole file. Raises ``UnreadableError`` with words for people."""
-    fold = LogFold()
+    fold = LogFold(epoch=_written(path))
     chunks = _chunks(path)
     first = next(chunks, "")
     numbers: list[int] = []
@@ -77,6 +78,15 @@ def read(path: str) -> LogState:
     for chunk in chunks:
         fold.feed(LogReading(path=path, text=chunk), 0.0)
     return renumbered(fold.state(), numbers) if numbers else fold.state()
+
+
+def _written(path: str) -> float:
+    """When the log was written last, which tells the year of dates without one; now where it is no file."""
+    try:
+        mode = os.stat(path)
+        return mode.st_mtime if stat.S_ISREG(mode.st_mode) else time.time()
+    except OSError:
+        return time.time()
 
 
 def _object(state: LogState, path: str, known: LogState | None, against: str) -> dict[str, object]:

@@ -163,7 +163,7 @@ def _dump(
 
 def _log(watched: Watched) -> tuple[LogState, tuple[str, ...]]:
     """What the log tells, and its last lines, for the cause book."""
-    probe, fold = LogProbe(watched), LogFold()
+    probe, fold = LogProbe(watched), LogFold(epoch=watched.clock.epoch)
     lines: deque[str] = deque(maxlen=_LOG_LINES)
     rest = ""
     try:

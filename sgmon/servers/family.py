@@ -108,7 +108,9 @@ class LogRules(Struct, frozen=True, eq=False):
     frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
     process. benign_header: of one that was caught. hints: a line that explains the next exception of its rank ->
     name of the error. died: a group with a number is the index of the process that was lost, group ``pid`` its
-    pid. filtered: first and last version whose model logger let only rank 0 speak.
+    pid. filtered: first and last version whose model logger let only rank 0 speak. sizes:
+    (degree of parallelism, name) where the line with the arguments has all; elsewhere it has those that differ
+    from the default.
     """
 
     family: str
@@ -125,6 +127,7 @@ class LogRules(Struct, frozen=True, eq=False):
     died: re.Pattern[str]
     bare_rank: re.Pattern[str] | None = None
     heads: Heads | None = None
+    sizes: tuple[tuple[str, str], ...] = ()
     errors: str = ""
     others: tuple[OtherText, ...] = ()
     inner_hints: tuple[str, ...] = ("][", "[20", "[rank")

@@ -252,7 +252,7 @@ class LogFold:
         last: float | None = None
         for line in reversed(text.split("\n")):
             record = self._rules.record.match(line)
-            dated = epoch(record["time"]) if record else None
+            dated = epoch(record["time"], self._log.run.near) if record else None
             if line.strip() and not probe.search(line):
                 return max(0.0, last - dated) if last is not None and dated is not None else 0.0
             last = dated if last is None else last
@@ -368,7 +368,7 @@ class LogFold:
     def _own_time(self, entry: Opened) -> float | None:
         record = self._rules.record.match(entry.text)
         near = entry.t if entry.t is not None else self._log.run.near
-        own = epoch(record["time"] or "", near) if record else None
+        own = epoch(record["time"], near) if record else None
         if own is not None and entry.t is not None:
             self._log.shift_s = round((own - entry.t) / 900) * 900.0  # another time zone
         return own

@@ -63,11 +63,13 @@ def origin(text: str, log: LogRules) -> Origin:
     return found
 
 
-def epoch(stamp: str, near: float | None = None) -> float | None:
+def epoch(stamp: str | None, near: float | None = None) -> float | None:
     """Seconds since the epoch of "2026-01-29 13:12:36", taken as local time; None if it is no full date.
 
     near: seconds since the epoch of a time not half a year away, which tells the year of "01-29 13:12:36".
     """
+    if not stamp:
+        return None
     if len(stamp) < 19 or stamp[4] != "-":
         return _without_year(stamp, near) if near is not None and len(stamp) == 14 and stamp[2] == "-" else None
     minute = _minute(stamp[:10] + " " + stamp[11:16])

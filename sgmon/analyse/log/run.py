@@ -37,6 +37,8 @@ FAR = 12
 #: Phases that the outermost frames of any traceback prove.
 _VAGUE = ("", "launch", "spawn")
 _TP0 = re.compile(r"\bTP0\b")
+#: the first rank, or one that may be it
+_FIRST = re.compile(r"\bTP0\b|^pid\d")
 _SURVIVED = re.compile(
     r"\bfall(?:ing|s)?[ -]?back\b|\bfallback\b|\bretry(?:ing)?\b|\bcontinu(?:e|ing) without\b|\binstead\b"
     r"|\bskipp(?:ed|ing)\b|\bignor(?:ed|ing)\b",
@@ -211,13 +213,14 @@ class Run(Struct):
     def _behind(self) -> tuple[str, tuple[str, ...]]:
         """Ranks that others have left behind, and their phase."""
         known = catalogue.of(self.log)
-        others = {made.name for made in self.milestones.found if made.rank and not _TP0.search(made.rank)}
+        others = {made.name for made in self.milestones.found if made.rank and not _FIRST.search(made.rank)}
         loud = not known.filtered.isdisjoint(others)
 
         def prints(name: str, rank: str) -> bool:
             if (loud and name in known.filtered) or (name in others and name in known.said_once):
                 return True
-            return not known.silent_by_design(self.version, name, rank if "TP" in rank else f"{rank} TP0")
+            full = rank if "TP" in rank or rank.startswith("pid") else f"{rank} TP0"
+            return not known.silent_by_design(self.version, name, full)
 
         return self.milestones.behind(prints)
 

@@ -146,13 +146,16 @@ def _behind(state: LogState) -> str:
 
 
 def _topology(state: LogState) -> dict[str, int | None]:
-    """Degrees of parallelism; None where the arguments' line does not say it, or is cut before it."""
+    """Degrees of parallelism; None where the arguments' line should say it and does not, or is cut before it."""
     args = state.args
     told = {name for name, _ in args.raw} if args is not None else set()
-    names = {"tp": "tp_size", "dp": "dp_size", "pp": "pp_size", "ep": "ep_size", "nnodes": "nnodes"}
+    log = _family(state).log
+    names = dict(log.sizes) if log is not None else {}
     return {
-        short: getattr(args, short) if args is not None and not told.isdisjoint((full, short)) else None
-        for short, full in names.items()
+        short: getattr(args, short)
+        if args is not None and (short not in names or not told.isdisjoint((names[short], short)))
+        else None
+        for short in ("tp", "dp", "pp", "ep", "nnodes")
     }
 
 

@@ -44,6 +44,7 @@ RULES = LogRules(
     speaks=re.compile(r"\[\d\d-\d\d \d\d:\d\d:\d\d\] |multimodal_gen"),
     args=args_in,
     restart="server_args: {",
+    sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
     version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?)"),
     fatal_header=re.compile(r"hit an exception|^Fatal Python error"),
     benign_header=re.compile(r"Ignore import error|Exception in ASGI application"),

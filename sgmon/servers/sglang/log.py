@@ -40,6 +40,7 @@ RULES = LogRules(
     ),
     args=parse_server_args,
     restart="server_args=",
+    sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
     version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
     more=("hit an exception", "Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
     gates=(
