@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual import events
 
 from sgmon.text import clean
-from sgmon.units import age, percent, plural
+from sgmon.units import age, duration, percent, plural
 from widgets.ages import ago, coarse, rough
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
@@ -26,6 +26,7 @@ class VerdictView(NamedTuple):
     history: tuple[tuple[str, int], ...]  # state, how long ago it began
     servers: int
     note: str
+    eta: str = ""
 
 
 class VerdictBar(Painted):
@@ -80,8 +81,20 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
         for_s=_counted(verdict.state, snapshot.t - verdict.since_t),
         history=tuple((c.state, coarse(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
         servers=len(snapshot.candidates),
+        eta=eta_words(snapshot),
         note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
     )
+
+
+def eta_words(snapshot: Snapshot) -> str:
+    """ "~1m40s to ready", "in 34s, usually 33s"; "" where there is no number."""
+    eta = snapshot.eta
+    if eta.remains_s is not None:
+        return f"~{duration(rough(eta.remains_s))} to ready"
+    if eta.took_s is None:
+        return ""
+    usually = "" if eta.usual_s is None else f", usually {duration(eta.usual_s)}"
+    return f"in {duration(eta.took_s)}{usually}"
 
 
 def _counted(state: str, seconds: float) -> int:
@@ -116,6 +129,8 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     right: list[tuple[str, str]] = []
     sure = f"{percent(verdict.confidence * 100)} sure, " if 0 < verdict.confidence < 0.85 else ""
     right.append((f" {sure}{since_words(verdict.state)} {age(view.for_s)} ", "dim"))
+    if view.eta:
+        right = [(f" {view.eta},", "strong"), *right]
     if view.note:
         note = view.note if width >= 110 else " ".join(view.note.split()[:2])  # narrow: no name of a file
         right = [(f" {note} ", "badge-warn")]

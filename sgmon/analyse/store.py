@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sgmon.analyse.activity.tracker import ActivityTracker
+from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
@@ -34,6 +35,7 @@ from sgmon.model import (
     Snapshot,
     StacksReading,
     StartReading,
+    Verdict,
     VerdictChange,
     WatchDirReading,
 )
@@ -276,8 +278,14 @@ def _probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStat
     return tuple(known.values())
 
 
+def _with_eta(new: Snapshot, verdict: Verdict) -> Snapshot:
+    found = usual.eta(replace(new, verdict=verdict))
+    return new if found == new.eta else replace(new, eta=found)
+
+
 def _judge(new: Snapshot) -> Snapshot:
     verdict = diagnose(new)
+    new = _with_eta(new, verdict)
     if verdict == new.verdict:
         return new
     verdicts = new.verdicts

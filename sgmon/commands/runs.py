@@ -65,7 +65,7 @@ def _row(one: FinishedStart) -> tuple[str, ...]:
     return (
         str(one.id),
         f"{datetime.fromtimestamp(one.started):%m-%d %H:%M}",
-        one.outcome,
+        one.outcome + (" (said to fail)" if one.foretold else ""),
         units.duration(one.duration_s),
         str(one.lines),
         one.key.model.rstrip("/").rsplit("/", 1)[-1][:36] or "?",
@@ -86,6 +86,9 @@ def full(one: FinishedStart) -> list[str]:
         f"GPU      {key.gpu or '?'}; model on {key.mount or '?'}, caches {key.caches or 'not known'}",
         f"log      {one.log or '?'}",
     ]
+    if one.foretold:
+        rules = ", ".join(one.foretold)
+        lines.append(f"wrong    sgmon said that it would fail ({rules}): a defect of sgmon, please report it")
     if one.gaps:
         lines.append("silence  " + ", ".join(f"{units.duration(s)} after line {line}" for s, line in one.gaps))
     for what, ours, theirs in from_snapshot.compared_with_own(one):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sgmon.analyse.diagnosis import usual
+from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.export.json_schema import (
     SCHEMA,
     ActivityReport,
@@ -30,7 +31,6 @@ from sgmon.export.json_schema import (
     WatchDirReport,
 )
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
-from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
 from sgmon.text import clean, masked_argv
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sgmon import units
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis import usual
+from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
-from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Server, Snapshot
 from sgmon.servers import registry
 from sgmon.text import clean
@@ -63,7 +63,9 @@ def _since(snapshot: Snapshot) -> str:
     """ " after 34s" for a ready server whose start was timed, else for how long this watch has seen the state."""
     took_s = ready_after_s(snapshot) if snapshot.verdict.state == "ready" else None
     if took_s is not None:
-        return f" after {units.duration(took_s)}"
+        usual_s = snapshot.eta.usual_s
+        usually = "" if usual_s is None else f" (usually {units.duration(usual_s)})"
+        return f" after {units.duration(took_s)}{usually}"
     seen_s = snapshot.t - snapshot.verdict.since_t
     return f" (for {units.age(seen_s)})" if seen_s >= 1.0 else ""
 
@@ -79,6 +81,7 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
         )
     )
     yield from (f"ranks   {line}" for line in _ranks(snapshot))
+    yield from (f"usual   {line}" for line in _usual(snapshot))
     yield from (f"gpu     {line}" for line in _gpus(snapshot))
     if snapshot.port is not None:
         yield f"port    {port_words(snapshot.port)}"
@@ -99,6 +102,15 @@ def _ranks(snapshot: Snapshot) -> Iterator[str]:
         name = process.rank or role_label(snapshot.server, process)
         does = "has ended" if process.gone else f"{process.state} in {call}"
         yield f"{name} pid {process.pid} {does}{last}"
+
+
+def _usual(snapshot: Snapshot) -> Iterator[str]:
+    """How long each phase takes here, by finished starts."""
+    base = snapshot.baseline
+    if base is not None and base.phases and base.ready_median_s is not None:
+        words = registry.get(snapshot.family).phases.words
+        parts = ", ".join(f"{words(one.phase)} {units.duration(one.median_s)}" for one in base.phases)
+        yield f"{parts}; ready after {units.duration(base.ready_median_s)} ({units.plural(base.count, 'start')})"
 
 
 def _gpus(snapshot: Snapshot) -> Iterator[str]:

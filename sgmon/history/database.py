@@ -24,7 +24,7 @@ from sgmon.model import Baseline
 from sgmon.paths import state_dir
 from sgmon.proc import mounts
 
-SCHEMA = 1
+SCHEMA = 2
 BUSY_S = 5.0
 #: starts that are kept; the oldest go
 KEPT_RUNS = 2000
@@ -39,7 +39,7 @@ create table if not exists runs (
     parallel text not null, mount text not null, caches text not null,
     outcome text not null, duration_s real, lines integer not null, quiet_s real,
     milestones text not null, gaps text not null, args text not null, env text not null, own text not null,
-    headline text not null, log text not null,
+    headline text not null, log text not null, foretold text not null default '[]',
     unique (host, pid, started)
 );
 create index if not exists runs_by_model on runs (model, parallel, gpu, started);
@@ -82,6 +82,7 @@ class StartDatabase:
             "own": _json(run.own),
             "headline": run.headline,
             "log": run.log,
+            "foretold": _json(run.foretold),
         }
         names = ", ".join(row)
         marks = ", ".join(f":{name}" for name in row)
@@ -170,6 +171,8 @@ def _prepare(db: sqlite3.Connection, path: Path, remote: bool) -> None:
     if version < SCHEMA:
         db.execute(f"pragma journal_mode = {'delete' if remote else 'wal'}")
         db.executescript(_TABLE)
+        if version == 1:
+            db.execute("alter table runs add column foretold text not null default '[]'")
         db.execute(f"pragma user_version = {SCHEMA}")
 
 
@@ -195,5 +198,6 @@ def _start(row: sqlite3.Row) -> FinishedStart:
         own=msgspec.json.decode(row["own"], type=tuple[tuple[str, float], ...]),
         headline=row["headline"],
         log=row["log"],
+        foretold=msgspec.json.decode(row["foretold"], type=tuple[str, ...]),
         id=row["id"],
     )

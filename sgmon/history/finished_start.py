@@ -43,7 +43,8 @@ class PassedMilestone(Struct, frozen=True):
 
 
 class FinishedStart(Struct, frozen=True):
-    """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line)."""
+    """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line).
+    foretold: rules that said until the end that it would fail, although it got ready: defects of sgmon."""
 
     key: StartKey
     started: float
@@ -59,6 +60,7 @@ class FinishedStart(Struct, frozen=True):
     own: tuple[tuple[str, float], ...] = ()
     headline: str = ""
     log: str = ""
+    foretold: tuple[str, ...] = ()
     id: int | None = None
 
     @property

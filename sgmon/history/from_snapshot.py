@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from sgmon.analyse.diagnosis import usual
+from sgmon.analyse.foreseen import will_fail
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
 from sgmon.text import clean, mask
 
 #: a share of the model's bytes in the page cache above which its start counts as warm
 WARM = 0.5
-#: a log that was there when the watch began is read within this time
-_READ_S = 5.0
 #: also where the field was cut behind the point
 _TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
 
@@ -58,7 +58,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         key=key_of(snapshot) or StartKey("", host=snapshot.start.host if snapshot.start else ""),
         started=snapshot.epoch + began_t,
         outcome=outcome,
-        duration_s=ready_after_s(snapshot) if outcome == "ready" else round(snapshot.t - began_t, 2),
+        duration_s=usual.ready_after_s(snapshot) if outcome == "ready" else round(snapshot.t - began_t, 2),
         lines=log.lines,
         pid=server.pid,
         quiet_s=max(quiet) if quiet else None,
@@ -69,6 +69,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         own=own or own_times(log),
         headline=mask(clean(snapshot.verdict.headline, 300)),
         log=log.path or server.log_path,
+        foretold=tuple(one.rule for one in will_fail(snapshot)) if outcome == "ready" else (),
     )
 
 
@@ -92,21 +93,6 @@ def start_of_log(log: LogState, path: str) -> FinishedStart:
         headline="" if log.error is None else mask(clean(log.error.text, 300)),
         log=path,
     )
-
-
-def ready_after_s(snapshot: Snapshot) -> float | None:
-    """Seconds from the start of the server's process to its ready line; None: not known.
-
-    That is so without a ready line, and for a line without a date that was there when the watch began.
-    """
-    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
-    if ready is None or snapshot.began_t is None:
-        return None
-    seen_t, passed_t = ready.seen_t, snapshot.passed_t(ready)
-    was_there = seen_t is None or seen_t - (snapshot.server_seen_t or 0.0) < _READ_S
-    if passed_t is None or (was_there and passed_t == seen_t):
-        return None
-    return round(max(0.0, passed_t - snapshot.began_t), 2)
 
 
 def own_times(log: LogState) -> tuple[tuple[str, float], ...]:

@@ -6,7 +6,7 @@ clock at 0); sizes are bytes; durations are seconds.
 """
 
 from sgmon.model.activity import ActivityClock, Mark
-from sgmon.model.baseline import Baseline, Usual, UsualPhase
+from sgmon.model.baseline import Baseline, Eta, Usual, UsualPhase
 from sgmon.model.gpu import Gpu, GpuLoad, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.kernel import KernelLine, KernelReading
 from sgmon.model.log import (
@@ -81,6 +81,7 @@ __all__ = [
     "CauseSource",
     "Compiler",
     "Complaint",
+    "Eta",
     "Event",
     "Evidence",
     "FdTarget",

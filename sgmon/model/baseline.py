@@ -23,6 +23,19 @@ class UsualPhase(Struct, frozen=True):
     p90_s: float
 
 
+class Eta(Struct, frozen=True):
+    """How long a start takes against what is usual. remains_s: until ready; None: it is ready, or later than usual.
+
+    took_s: of a start that is ready; None: not ready, or not timed. usual_s: median of ``count`` finished starts;
+    None while there is none.
+    """
+
+    remains_s: float | None = None
+    took_s: float | None = None
+    usual_s: float | None = None
+    count: int = 0
+
+
 class Baseline(Struct, frozen=True):
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 

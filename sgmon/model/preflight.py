@@ -42,13 +42,15 @@ class Forecast(Struct, frozen=True):
 class Shard(Struct, frozen=True):
     """A safetensors file. wanted_bytes: how long it must be by its own header; None where the header is not readable.
 
-    weights: (dtype, bytes) of its tensors. error: why its header is none, in words.
+    weights: (dtype, bytes) of its tensors that are loaded for sure; spare_bytes: of those that may be left out (a
+    tied head, a draft's layers, towers of other senses). error: why its header is none, in words.
     """
 
     name: str
     size_bytes: int
     wanted_bytes: int | None = None
     weights: tuple[tuple[str, int], ...] = ()
+    spare_bytes: int = 0
     error: str = ""
 
 

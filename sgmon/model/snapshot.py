@@ -7,7 +7,7 @@ from typing import Union
 from msgspec import Struct
 
 from sgmon.model.activity import ActivityClock
-from sgmon.model.baseline import Baseline
+from sgmon.model.baseline import Baseline, Eta
 from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.kernel import KernelReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
@@ -143,6 +143,7 @@ class Snapshot(Struct, frozen=True):
     replay: str = ""  # "" when live, else what is replayed and where
     start: StartReading | None = None
     preflight: Preflight | None = None  # facts of the start; None: not read yet
+    eta: Eta = Eta()
     forecasts: tuple[Forecast, ...] = ()  # what follows from them, the worst first
     watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
     kernel: KernelReading | None = None  # all that the kernel's log said; None: not asked

@@ -19,7 +19,7 @@ from sgmon.model import Event
 from sgmon.model.preflight import Place
 from sgmon.proc.mounts import Mount
 from sgmon.recording.codec import Decoder, Encoder, Lines
-from tests.foresight.starts import model
+from tests.foresight.starts import model, shard
 from tui_app.cli import main
 
 COMMAND = ["--", sys.executable, "-m", "sglang.launch_server", "--model-path"]
@@ -99,3 +99,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert next(one for one in body["checks"] if one["rule"] == "tokenizer")["phase"] == "launch"
     assert main(["check", "--", "sleep", "1"]) == 2
     assert main(["check"]) == 2
+
+
+def test_tensors_that_may_be_left_out_are_no_part_of_the_least(tmp_path: Path) -> None:
+    path = model(tmp_path / "m")
+    shard(
+        path / "model-00001-of-00002.safetensors",
+        {
+            "model.layers.0.mlp.weight": ("BF16", 1000),
+            "model.layers.2.mlp.weight": ("BF16", 100),  # the model has two layers
+            "lm_head.weight": ("BF16", 10),
+            "visual.blocks.0.weight": ("F32", 1),
+        },
+    )
+    first = folder.read(str(path), "m").shards[0]
+    assert first.weights == (("BF16", 1000),)
+    assert first.spare_bytes == 111

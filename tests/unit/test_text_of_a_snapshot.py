@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.analyse.store import Store
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text, eta_words
 from sgmon.history.baseline import summed
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
-from sgmon.history.from_snapshot import ready_after_s
 from sgmon.model import Baseline, Snapshot, Verdict
 from tests.memory import watches
 

@@ -14,6 +14,8 @@ from sgmon.units import duration, plural
 #: states that say that the start goes on: to them a forecast adds what they cannot see
 GOES_ON = frozenset({"progressing", "slow", "waiting-by-design"})
 _MOST = 5
+#: the time until the failure is told in steps of this, so that the headline does not change each second
+STEP_S = 10.0
 
 
 def with_forecast(context: Context, found: Verdict) -> Verdict:
@@ -67,7 +69,9 @@ def _where(context: Context, one: Forecast) -> str:
     """ "in the weight load, in about 3m10s"."""
     during = context.phases.during(one.phase)
     left_s = usual.until_phase_s(context.snapshot, context.phases, one.phase)
-    return during if left_s is None else f"{during}, in about {duration(left_s)}"
+    return (
+        during if left_s is None else f"{during}, in about {duration(max(STEP_S, round(left_s / STEP_S) * STEP_S))}"
+    )
 
 
 def _evidence(context: Context, found: Verdict, first: Forecast, ahead: list[Forecast]) -> tuple[Evidence, ...]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from sgmon.model import Milestone, Snapshot, Usual
+from sgmon.model import Eta, Milestone, Snapshot, Usual
 from sgmon.servers.phases import PhaseTable
 from sgmon.units import duration, plural
 
@@ -14,8 +14,37 @@ _LATE = 1.5
 _LATE_WIDE = 4.0
 #: starts below this number change no limit: "nine of ten" of fewer says nothing
 ENOUGH = 5
+#: a log that was there when the watch began is read within this time
+_READ_S = 5.0
 #: states of a start that is under way: of no other one is it known when it will be ready
 UNDER_WAY = frozenset({"progressing", "slow", "suspect", "unknown"})
+
+
+def ready_after_s(snapshot: Snapshot) -> float | None:
+    """Seconds from the start of the server's process to its ready line; None: not known.
+
+    That is so without a ready line, and for a line without a date that was there when the watch began.
+    """
+    ready = next((one for one in snapshot.log.milestones if one.name == "ready"), None)
+    if ready is None or snapshot.began_t is None:
+        return None
+    seen_t, passed_t = ready.seen_t, snapshot.passed_t(ready)
+    was_there = seen_t is None or seen_t - (snapshot.server_seen_t or 0.0) < _READ_S
+    if passed_t is None or (was_there and passed_t == seen_t):
+        return None
+    return round(max(0.0, passed_t - snapshot.began_t), 2)
+
+
+def eta(snapshot: Snapshot) -> Eta:
+    """How long this start takes, in whole seconds, against finished ones."""
+    base = snapshot.baseline
+    remains_s = eta_s(snapshot)
+    return Eta(
+        remains_s=None if remains_s is None else float(round(remains_s)),
+        took_s=ready_after_s(snapshot) if snapshot.verdict.state == "ready" else None,
+        usual_s=None if base is None else base.ready_median_s,
+        count=0 if base is None else base.count,
+    )
 
 
 def eta_s(snapshot: Snapshot) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -21,6 +22,8 @@ KEYS = (
     *("vocab_size", "torch_dtype", "dtype", "tie_word_embeddings", "kv_lora_rank", "qk_rope_head_dim"),
     *("num_experts", "num_local_experts", "n_routed_experts", "num_routed_experts", "max_position_embeddings"),
 )
+_LAYER = re.compile(r"\blayers\.(\d+)\.")
+_SPARE = re.compile(r"\b(?:lm_head|mtp|nextn|visual|vision\w*|audio\w*|image\w*|multi_modal\w*|rotary_emb)\b")
 #: (path, size, mtime) -> its shard: a header does not change while these stay
 _KNOWN: dict[tuple[str, int, int], Shard] = {}
 
@@ -38,7 +41,9 @@ def read(path: str, asked: str) -> ModelFolder:
     names = [name for name in names if os.path.exists(f"{path}/{name}")]  # a link to nothing is not there
     config, config_error = _config(path, names)
     indexed, index_error = _index(path, names)
-    shards = tuple(_shard(path, name) for name in names if name.endswith(".safetensors"))
+    layers = dict(config or ()).get("num_hidden_layers")
+    depth = layers if isinstance(layers, int) else None
+    shards = tuple(_shard(path, name, depth) for name in names if name.endswith(".safetensors"))
     return ModelFolder(
         asked,
         path,
@@ -102,7 +107,7 @@ def _json(path: str, limit: int) -> tuple[Any, str]:
         return None, clean(str(err), 120) if data else "it is empty"
 
 
-def _shard(path: str, name: str) -> Shard:
+def _shard(path: str, name: str, layers: int | None) -> Shard:
     try:
         status = os.stat(f"{path}/{name}")
     except OSError as err:
@@ -110,7 +115,7 @@ def _shard(path: str, name: str) -> Shard:
     key = (f"{path}/{name}", status.st_size, status.st_mtime_ns)
     if key not in _KNOWN:
         try:
-            _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size)
+            _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size, layers)
         except PermissionError:
             return Shard(name, status.st_size)
         except OSError as err:
@@ -118,7 +123,7 @@ def _shard(path: str, name: str) -> Shard:
     return _KNOWN[key]
 
 
-def _header(path: str, name: str, size: int) -> Shard:
+def _header(path: str, name: str, size: int, layers: int | None) -> Shard:
     """8 bytes: length of the header, little-endian; the header: {name: {dtype, shape, data_offsets}}; the data."""
     with open(path, "rb") as file:
         first = file.read(8)
@@ -133,15 +138,26 @@ def _header(path: str, name: str, size: int) -> Shard:
     try:
         tensors = msgspec.json.decode(data)
         found: dict[str, int] = {}
-        end = 0
+        end = spare = 0
         for tensor, body in tensors.items():
             if tensor != "__metadata__":
                 begin, stop = body["data_offsets"]
-                found[body["dtype"]] = found.get(body["dtype"], 0) + stop - begin
                 end = max(end, stop)
+                if _is_spare(tensor, layers):
+                    spare += stop - begin
+                else:
+                    found[body["dtype"]] = found.get(body["dtype"], 0) + stop - begin
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError, ValueError):
         return Shard(name, size, error="its header is no list of tensors")
-    return Shard(name, size, 8 + length + end, tuple(found.items()))
+    return Shard(name, size, 8 + length + end, tuple(found.items()), spare)
+
+
+def _is_spare(tensor: str, layers: int | None) -> bool:
+    """Whether a tensor may be left out of the load: a head that is tied to the embeddings, layers beyond the model's
+    own (of a draft), towers for pictures and sound, tables that are computed anew."""
+    layer = _LAYER.search(tensor)
+    beyond = layers is not None and layer is not None and int(layer[1]) >= layers
+    return beyond or bool(_SPARE.search(tensor))
 
 
 def main() -> None:
