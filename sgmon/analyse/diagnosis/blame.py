@@ -102,8 +102,10 @@ def _by_wait(context: Context) -> Blame | None:
 
 
 def _waits(rank: Rank, context: Context) -> bool:
-    """In its event loop a rank waits for its peers only while the first request is under way."""
-    return rank.waits_for_peer or rank.done or (rank.wait.kind is WaitKind.IDLE and context.phase == "warmup")
+    """In its event loop a rank waits for its peers until the server is ready: for the first request, or for a call
+    that others are still in."""
+    idle = rank.wait.kind is WaitKind.IDLE and context.phase not in ("ready", "serving")
+    return rank.waits_for_peer or rank.done or idle
 
 
 def _works(rank: Rank) -> bool:

@@ -16,7 +16,7 @@ from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.phase import phase_frame, phase_of_frames
 from sgmon.analyse.stacks.refusals import GONE, ZOMBIE
 from sgmon.analyse.stacks.waits import StackWait, wait_of
-from sgmon.model import Frame, StackClass, StackDump
+from sgmon.model import Frame, StackClass, StackDump, WaitKind
 from sgmon.model.roles import Role
 from sgmon.servers.family import StackRules
 
@@ -158,6 +158,8 @@ def _outliers(groups: Sequence[Sequence[_Place]]) -> set[int]:
         return set()
     largest = len(groups[-1])
     waiting = {index for index, group in enumerate(groups) if _for_peers(group[0].wait)}
+    if not waiting:  # idle ones wait for those at work
+        waiting = {index for index, group in enumerate(groups) if _is_idle(group[0].wait)}
     free = set(range(len(groups))) - waiting
     if all(wait is not None and wait.setup for wait in (group[0].wait for group in groups)):
         return set()  # the first rank serves the rendezvous, the others connect: all wait for one who is not here
@@ -172,6 +174,10 @@ def _outliers(groups: Sequence[Sequence[_Place]]) -> set[int]:
 
 def _for_peers(wait: StackWait | None) -> bool:
     return wait is not None and wait.for_ranks
+
+
+def _is_idle(wait: StackWait | None) -> bool:
+    return wait is not None and wait.kind is WaitKind.IDLE
 
 
 def _class(group: Sequence[_Place], outlier: bool, rules: StackRules) -> StackClass:

@@ -6,8 +6,9 @@ from sgmon.servers.family import StackRules
 from sgmon.servers.vllm.phases import PHASES
 
 STACKS = StackRules(
-    folder="",
+    folder="sgmon.servers.vllm",
     order=tuple(phase.name for phase in PHASES.phases),
     packages=("vllm/",),
     source_tree=r"vllm/(?:v1|engine|entrypoints|model_executor|distributed|executor|worker)/|vllm/\w+\.py$",
+    draft="load_model@speculator.py | load_model@spec_decode/ | *Proposer.load_model | *Speculator.load_model",
 )
