@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sgmon.model import Snapshot
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
 
 #: exit codes of status, wait and log
 READY = 0

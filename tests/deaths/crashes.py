@@ -40,6 +40,7 @@ class Member:
 class Crash:
     """One simulated crash. culprit: the pid that died first."""
 
+    FAMILY = "sglang"
     seed: int
     members: list[Member] = field(default_factory=list)
     lines: list[tuple[float, str]] = field(default_factory=list)
@@ -156,12 +157,15 @@ class Crash:
     def _say(self, t: float, text: str, rank: str = "") -> None:
         self.lines.append((t, f"[2026-11-29 15:00:{int(t) % 60:02d}{' ' + rank if rank else ''}] {text}"))
 
+    def _texts_begin(self) -> list[str]:
+        return _start(self.phase, [m.rank for m in self.ranks])
+
     # what a watch sees of it
 
     def events(self) -> list[tuple[float, Event]]:
         """(arrival, event), by arrival. Readings of processes are lost, late and out of order; text of the log is late
         and keeps its order; the watch's own ticks come in time."""
-        found = [(0.0, Event(0.0, "server", ServerReading(_server(len(self.ranks)))))]
+        found = [(0.0, Event(0.0, "server", ServerReading(_server(len(self.ranks), self.FAMILY))))]
         end_t = self.died_t + AFTER
         found += [(t + 0.5, Event(t + 0.5, "tick")) for t in range(int(self.died_t), int(end_t))]
         t = 0.5
@@ -203,7 +207,7 @@ class Crash:
 
     def _texts(self) -> list[tuple[float, Event]]:
         """The log, read every 0.2 s."""
-        start = "\n".join(_start(self.phase, [m.rank for m in self.ranks])) + "\n"
+        start = "\n".join(self._texts_begin()) + "\n"
         found = [(0.2, Event(0.2, "log", LogReading("/tmp/server.log", "8:1", 0, start, len(start))))]
         offset, arrived = len(start), 0.2
         for t, line in sorted(self.lines, key=lambda one: one[0]):
@@ -218,10 +222,109 @@ class Crash:
         return found
 
 
-def _server(tp: int) -> Server:
+class VllmCrash(Crash):
+    """The same with vLLM's laws: an engine core between the launcher and the ranks, children ended by SIGTERM."""
+
+    FAMILY = "vllm"
+
+    def _die(self) -> None:
+        self.controller = Member(150, Role.ENGINE)
+        self.children = [self.controller, *self.ranks]
+        self.members = [self.launcher, *self.children]
+        kind = self.random.choice(("launcher", "rank", "rank", "rank", "failure", "engine"))
+        self.story = f"vLLM: {kind} in {self.phase}, {len(self.ranks)} ranks{'' if self.logged else ', no log'}"
+        if kind == "launcher":
+            self.culprit = LAUNCHER
+            self.launcher.end(self.died_t, signal=9)
+        elif kind == "engine":
+            self.culprit = self.controller.pid
+            self.controller.end(self.died_t, signal=self.random.choice((9, 11)))
+            self._pipe_closes(self.died_t)
+            self._launcher_gives_up(self.died_t + self.random.uniform(0.1, 3.0))
+        elif kind == "failure":
+            self._rank_fails()
+        else:
+            self._rank_is_killed()
+
+    def _rank_is_killed(self) -> None:
+        victim = self.random.choice(self.ranks)
+        self.culprit = victim.pid
+        victim.end(self.died_t, signal=self.random.choice((9, 9, 9, 11, 7)))
+        noticed = self.died_t + self.random.uniform(0.05, 1.0)
+        if self.random.random() < 0.4:
+            self._peers_complain(victim)
+        if self.phase == "ready":
+            place, code = self.ranks.index(victim), self.random.choice((f"-{victim.signal}", "None"))
+            self._say(noticed, f"ERROR 11-29 15:00:00 [multiproc_executor.py:315] Worker proc VllmWorker-{place} died "
+                      f"unexpectedly (exit code: {code}), shutting down executor.", "EngineCore pid=150")  # fmt: skip
+        self._executor_ends(noticed)
+
+    def _rank_fails(self) -> None:
+        rank = self.random.choice(self.ranks)
+        self.culprit = rank.pid
+        self._raise(self.died_t, rank, self.random.choice(_FAILURES))
+        rank.end(self.died_t + self.random.uniform(0.05, 1.0), code=self.random.choice((0, 1)))
+        self._executor_ends(self.died_t + self.random.uniform(0.1, 1.0))
+
+    def _executor_ends(self, t: float) -> None:
+        """The engine core ends the other ranks by SIGTERM, those that stay by SIGKILL, then itself."""
+        for rank in self.ranks:
+            rank.end(t + self.random.uniform(0.05, 2.0), signal=self.random.choice((15, 15, 9)))
+        last = max(rank.ends_t or 0.0 for rank in self.ranks)
+        assert self.controller is not None
+        self.controller.end(last + self.random.uniform(0.1, 1.0), code=1)
+        self._launcher_gives_up(last + 1.2)
+
+    def _pipe_closes(self, t: float) -> None:
+        for rank in self.ranks:
+            rank.end(t + self.random.uniform(0.1, 2.0), code=0)
+
+    def _launcher_gives_up(self, t: float) -> None:
+        self._say(t, "ERROR 11-29 15:00:00 [core_client.py:700] RuntimeError: Engine core initialization failed. See "
+                  "root cause above. Failed core proc(s): {}", "APIServer pid=100")  # fmt: skip
+        self.launcher.end(t + self.random.uniform(0.1, 1.0), code=0 if self.phase == "ready" else 1)
+
+    def _raise(self, t: float, rank: Member, error: str) -> None:
+        head = f"Worker_{rank.rank} pid={rank.pid}"
+        where = "ERROR 11-29 15:00:00 [multiproc_executor.py:927]"
+        for text in (
+            f"{where} WorkerProc hit an exception.",
+            f"{where} Traceback (most recent call last):",
+            f'{where}   File "vllm/v1/executor/multiproc_executor.py", line 922, in worker_busy_loop',
+            f"{where}     output = func(*args, **kwargs)",
+            f"{where} {error}",
+        ):
+            self._say(t, text, head)
+
+    def _say(self, t: float, text: str, rank: str = "") -> None:
+        self.lines.append((t, f"({rank}) {text}"))
+
+    def _texts_begin(self) -> list[str]:
+        where = "INFO 11-29 14:59:00"
+        lines = [f"(APIServer pid=100) {where} [utils.py:233] non-default args: {{'model': '/models/m', "
+                 f"'tensor_parallel_size': {len(self.ranks)}}}"]  # fmt: skip
+        if self.phase != "import":
+            lines += [
+                f"(Worker_{one.rank} pid={one.pid}) {where} [gpu_model_runner.py:4000] Starting to load model /models/m..."
+                for one in self.ranks
+            ]
+        if self.phase == "ready":
+            lines.append("(APIServer pid=100) INFO:     Application startup complete.")
+        return lines
+
+
+def _server(tp: int, family: str) -> Server:
     args = ServerArgs(tp=tp, model_path="/models/m")
+    version = "0.5.23" if family == "sglang" else "0.32.0"
     return Server(
-        LAUNCHER, 1, args=args, args_source="command line", version="0.5.23", log_path="/tmp/s", log_kind="file"
+        LAUNCHER,
+        1,
+        args=args,
+        args_source="command line",
+        version=version,
+        log_path="/tmp/server.log",
+        log_kind="file",
+        family=family,
     )
 
 

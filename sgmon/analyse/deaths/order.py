@@ -119,7 +119,8 @@ class _Case:
 
     def _known(self, first: Death | None) -> Order:
         cause = self.said.cause
-        if self.open and first is not None and not cause and not self._tells_enough(first):
+        young = first is not None and self.snapshot.t - first.latest < SETTLE_S
+        if young and first is not None and not cause and not self._tells_enough(first):
             return self._unknown([first])
         if first is not None and first is not self.failed:
             cause = cause if first.pid in self.said.own else None

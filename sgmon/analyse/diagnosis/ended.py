@@ -30,6 +30,7 @@ def shut_down(context: Context) -> Verdict | None:
             "unhealthy",
             f"the server was sent SIGTERM {duration(context.t - seen_t)} ago and has not ended",
             phase=_phase(context),
+            since_t=seen_t,
             confidence=0.9,
             rule="shutdown-slow",
             evidence=(fact, alive),
@@ -44,7 +45,8 @@ def ended(context: Context, order: Order) -> Verdict | None:
     if order.cause is not None or order.lost is not None:
         return None
     asked = [death for death in dead if was_asked(death)]
-    if launcher is not None and was_asked(launcher):
+    nobody_before = order.first is None or order.first is launcher
+    if launcher is not None and was_asked(launcher) and nobody_before:
         fact = Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill")
         return _ended(context, f"the launcher {how_it_ended(launcher)} {_stage(context)}", _how(context, order), fact)
     if asked and all(was_asked(death) or not death.violent for death in dead) and len(asked) > 1:
@@ -53,7 +55,9 @@ def ended(context: Context, order: Order) -> Verdict | None:
         )
     if context.snapshot.log.error is not None:
         return None
-    if launcher is not None and launcher.code == 0 and not order.candidates:
+    if order.first is not None and order.first.violent:
+        return None
+    if launcher is not None and launcher.code == 0 and not order.candidates and not any(death.code for death in dead):
         return _ended(context, "the server has ended: the launcher exited with status 0", _how(context, order))
     workers = [death for death in dead if death.role is Role.WORKER]
     if not context.has_been_ready or not workers or any(death.code != 0 for death in workers):
