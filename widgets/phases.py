@@ -154,7 +154,7 @@ def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -
     elif at >= 0:
         words = "its own phases now"
     else:
-        usual = snapshot.verdict.state in ("progressing", "slow", "waiting-by-design")
+        usual = snapshot.verdict.state in ("progressing", "slow", "will-fail", "waiting-by-design")
         words = "waits for the ranks" + (" (normal)" if usual else "")
     return RankRow(("launcher",), tuple(cells), words, None, False, "main")
 

@@ -78,7 +78,9 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
         nonlocal seen
         seen = snapshot
         late = snapshot.t >= watch_s + (limit_s if not traced(snapshot) else max(limit_s, TRACED_S + 1.0))
-        if snapshot.t >= watch_s and (late or not (missing(snapshot, asked) or traced(snapshot))):
+        if snapshot.t >= watch_s and (
+            late or not (missing(snapshot, asked) or traced(snapshot) or awaits_facts(snapshot))
+        ):
             engine.source.stop()
 
     engine.subscribe(enough)
@@ -98,12 +100,21 @@ HYSTERESIS_S = 5.0
 #: a look shorter than this ends before the first suspicion: no stacks are taken in it
 EVIDENCE_S = 15.0
 #: what one look is sure of, whatever else it has not seen
-_SURE = frozenset({"crashed", "stopped", "stalled", "ended"})
+_SURE = frozenset({"crashed", "stopped", "stalled", "ended", "will-fail"})
 
 
 def patience(load: float, cpus: int) -> float:
     """Seconds that a look waits for its probes: ``PATIENCE_S``, and more where each CPU has several tasks to run."""
     return min(PATIENCE_MOST_S, PATIENCE_S * max(1.0, load / cpus))
+
+
+def awaits_facts(snapshot: Snapshot) -> bool:
+    """The facts of a start that goes on are not read yet. A look without them lacks forecasts alone, so that it is
+    finished all the same."""
+    server = snapshot.server
+    if server is None or not server.args_known or server.simulated_gpus or snapshot.log.ready_line is not None:
+        return False
+    return snapshot.preflight is None
 
 
 def traced(snapshot: Snapshot) -> bool:

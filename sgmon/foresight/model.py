@@ -77,7 +77,10 @@ def heads(start: Start) -> Iterator[Forecast]:
     sizes = ", ".join(str(n) for n in range(1, total + 1) if not _indivisible(total, shared, n))
     step = NextStep(f"Start with a TP size that fits: {sizes}")
     asserts = [one for one in start.facts.installed.asserts if ("kv" in one) == ("KV" in bad)]
-    if start.family.start.pads_heads(start.args):
+    if "heads-divisible" in start.facts.installed.proofs and "attention heads" in bad:
+        why = "the installed version refuses such a config for every model, before it loads anything"
+        yield doomed("heads", check, bad, why, start.phase("arguments"), step, signal="args")
+    elif start.family.start.pads_heads(start.args):
         yield doubt("heads", check, f"{bad}; on this device the heads are padded", step, signal="args")
     elif asserts:
         why = f"{start.facts.installed.model_file} of the installed version says: {asserts[0]}"

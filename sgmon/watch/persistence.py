@@ -20,7 +20,7 @@ from sgmon.recording import ring_buffer
 from sgmon.servers import registry
 
 ALARMS = frozenset({"stalled", "stopped", "crashed"})
-_CALM = frozenset({"progressing", "slow", "waiting-by-design", "ready", "ended", "waiting"})
+_CALM = frozenset({"progressing", "slow", "will-fail", "waiting-by-design", "ready", "ended", "waiting"})
 #: after an alarm its file is written once more, with what came after
 SETTLE_S = 10.0
 #: after a crash is told otherwise than its file tells it, the file is written once more

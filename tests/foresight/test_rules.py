@@ -121,6 +121,8 @@ def test_heads_that_cannot_be_divided(tmp_path: Path) -> None:
     assert said(start(path, tp=3, device="cpu")) == [("heads", "warning")], "on a CPU heads are padded"
     other = Preflight(installed=Installed(("LlamaForCausalLM",), "other.py"))
     assert said(start(path, other, tp=3)) == [("heads", "warning")], "nobody says that it must be divisible"
+    refused = Preflight(installed=Installed(proofs=("heads-divisible",)))
+    assert ("heads", DOOM) in said(start(path, refused, tp=3, device="cpu"))
     assert said(start(path, tp=6, dp=3, dp_attention=True)) == [], "each group of DP attention has its own heads"
 
 
