@@ -21,6 +21,7 @@ from sgmon.model import (
     Snapshot,
     Verdict,
 )
+from sgmon.model.preflight import Preflight
 from sgmon.watch.engine import Engine
 
 EPOCH = 1_000_000.0
@@ -73,16 +74,27 @@ def log(
 
 
 def seen(*readings: object, patience_s: float = 2.0) -> tuple[Snapshot, Script]:
-    kinds = {ServerReading: "server", ProcsReading: "procs", LogReading: "log", PortReading: "port"}
+    kinds = {
+        ServerReading: "server",
+        ProcsReading: "procs",
+        LogReading: "log",
+        PortReading: "port",
+        Preflight: "preflight",
+    }
     script = Script(*(Event(0.1, kinds[type(one)], one) for one in readings))
     engine = Engine(script, auto_evidence=False, publish_s=0.0)
     return look(engine, 0.0, patience_s=patience_s), script
 
 
 def test_it_ends_when_everything_has_answered() -> None:
-    snapshot, script = seen(SERVER, PROCS, log(1.0), PORT)
+    snapshot, script = seen(SERVER, PROCS, log(1.0), PORT, Preflight())
     assert snapshot.verdict.state == "progressing" and snapshot.t < 1.0
     assert script.stopped_t is not None and script.stopped_t < 1.0
+
+
+def test_facts_that_come_late_are_waited_for_and_leave_no_look_unfinished() -> None:
+    snapshot, _ = seen(SERVER, PROCS, log(1.0), PORT)
+    assert snapshot.verdict.state == "progressing" and snapshot.t >= 2.0
 
 
 def test_what_did_not_answer_in_time_is_unknown_and_named() -> None:
