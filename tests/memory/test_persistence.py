@@ -13,7 +13,7 @@ from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.from_snapshot import start_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
 from sgmon.recording import codec
-from sgmon.watch.persistence import SETTLE_S, Persistence
+from sgmon.watch.persistence import CORRECTED_S, SETTLE_S, Persistence
 from tests.memory import watches
 from tests.memory.watches import snapshot
 
@@ -218,3 +218,20 @@ def test_a_baseline_says_how_alike_its_starts_are() -> None:
     base = baseline([other], run.key)
     assert base is not None and "another version" in base.like
     assert {one.phase: one.median_s for one in base.phases}["weights"] == 31.0
+
+
+def test_a_crash_that_is_told_otherwise_later_is_saved_with_what_told_so() -> None:
+    """Long after the second saving: the file replays to the culprit that the watch ended with."""
+    from msgspec.structs import replace
+
+    persistence = _persistence()
+    _look(persistence, snapshot("crashed", 20.0))
+    _look(persistence, snapshot("crashed", 20.0 + SETTLE_S))
+    first = snapshot("crashed", 40.0)
+    persistence.ring.write(Event(40.0, "tick"))
+    for t in (40.0, 40.0 + CORRECTED_S):
+        _look(persistence, replace(first, t=t, verdict=replace(first.verdict, headline="TP2 was killed")))
+    (saved,) = persistence.saved
+    header, events = codec.read(Path(saved))
+    assert header.note == "TP2 was killed"
+    assert [event.t for event in events][-1] == 40.0

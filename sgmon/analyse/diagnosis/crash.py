@@ -8,7 +8,7 @@ from sgmon.analyse.deaths.order import Order, oom_killed, order_of
 from sgmon.analyse.deaths.words import how_it_ended, names, sigkill_fact, who
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
-from sgmon.analyse.diagnosis.ended import ended, interrupted
+from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, NextStep, Role, Verdict
@@ -29,7 +29,10 @@ def crashed(context: Context) -> Verdict | None:
         return stopped
     order = order_of(context.snapshot)
     if order is not None and (order.first or order.candidates or order.taken):
-        return ended(context, order) or _from_deaths(context, order)
+        asked = ended(context, order)
+        if asked is None and may_be_a_shutdown(context, order):
+            return context.snapshot.verdict
+        return asked or _from_deaths(context, order)
     error = context.snapshot.log.error
     if error is not None and _is_fatal(context, error):
         return _from_log(context, error)

@@ -70,6 +70,14 @@ def ended(context: Context, order: Order) -> Verdict | None:
     return _ended(context, "its ranks have ended with status 0: the server was shut down", _how(context, order))
 
 
+def may_be_a_shutdown(context: Context, order: Order) -> bool:
+    """There is no log, it was ready, and its launcher has ended as it does after a shutdown: whether its ranks end in
+    good order or were killed is seen in a moment."""
+    own = context.family.ends.own_end
+    launcher = any(death.is_launcher and death.signal in own for death in (*order.candidates, *order.taken))
+    return order.open and launcher and context.has_been_ready and not context.snapshot.log.lines
+
+
 def interrupted(context: Context) -> Verdict | None:
     """Its log says that it was ended by Ctrl-C."""
     error = context.snapshot.log.error
