@@ -27,6 +27,8 @@ LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
 _OVER = frozenset({"crashed", "ended"})
 DOOMED = "will-fail"
+#: a server that is replaced lets go of its port and memory within this time
+DOOMED_S = 5.0
 #: states whose coming is said at once; everything else waits for the next line
 _TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "ended", "unhealthy", "ready"})
 #: a dead process is seen before the lines that tell why it died are read
@@ -77,6 +79,7 @@ class Waiting:
         self.code: int | None = None
         self.ended: Callable[[], bool] = lambda: False  # whether the process that was to become the server is gone
         self._standing_since: float | None = None
+        self._doomed_since: float | None = None
         self._over = ""  # the state, since then, in which the server has come to its end
         self._over_since = 0.0
 
@@ -96,8 +99,9 @@ class Waiting:
                 self.code = exit_code(state)
         else:
             self._standing_since, self._over = None, ""
-            if state == DOOMED and self.fail_fast:
-                self.code = STALLED
+        self._doomed_since = (self._doomed_since or snapshot.t) if state == DOOMED else None
+        if self.fail_fast and self._doomed_since is not None and snapshot.t - self._doomed_since >= DOOMED_S:
+            self.code = STALLED
         if self.code is None and snapshot.server is None and self.ended():
             self.code = NO_SERVER
         if self.code is None and snapshot.t >= self.timeout_s:

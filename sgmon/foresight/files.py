@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sgmon.foresight.start import Start, doomed, doubt, fine, label, unknown
@@ -9,8 +10,11 @@ from sgmon.model.preflight import Forecast, ModelFolder, Place, Shard
 from sgmon.model.verdict import NextStep
 from sgmon.units import plural, size
 
-#: any one of these makes a tokenizer; a family's own kind (a custom tokenizer's code) is not looked for
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json", "spiece.model", "tokenizer.tiktoken")
+#: parts of the names of a tokenizer's files; those that only describe one do not count
+_TOKENIZER = re.compile(r"token|vocab|piece|tekken|merges|\.model$|\.tiktoken$|\.bpe")
+_DESCRIBES = frozenset({"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
+#: models that read bytes and have no vocabulary
+_BYTES = frozenset({"byt5", "canine", "perceiver", "evabyte"})
 _NAMED = 3
 
 
@@ -148,19 +152,21 @@ def tokenizer(start: Start) -> Iterator[Forecast]:
         "Copy the tokenizer's files there, or name another place for it", f"ls {folder.path or folder.asked}"
     )
     phase = start.phase("tokenizer")
+    found = [name for name in folder.names if name not in _DESCRIBES and _TOKENIZER.search(name)]
     if folder.place is Place.ABSENT and folder is start.facts.tokenizer:
         why = "an absolute path that is not there is no name on the hub either"
         yield doomed("tokenizer", "tokenizer", f"the tokenizer is not there: {folder.asked}", why, phase, step)
-    elif folder.place is Place.FOLDER and not set(TOKENIZERS) & set(folder.names):
-        text = f"{label(folder)} has no tokenizer (none of {', '.join(TOKENIZERS[:3])} ...)"
+    elif folder.place is Place.FOLDER and not found:
+        text = f"{label(folder)} has no tokenizer (no tokenizer.json, tokenizer.model, vocabulary ...)"
         own_code = any(name.startswith("tokenization_") for name in folder.names) or _other_format(folder)
+        own_code = own_code or folder.get("model_type") in _BYTES
         if start.stays_local and not own_code:
             why = "the folder is not fetched from a hub, and holds no tokenizer of any kind and no code of one"
             yield doomed("tokenizer", "tokenizer", text, why, phase, step)
         else:
             yield doubt("tokenizer", "tokenizer", text, step)
     elif folder.place is Place.FOLDER:
-        yield fine("tokenizer", "tokenizer", next(name for name in TOKENIZERS if name in folder.names))
+        yield fine("tokenizer", "tokenizer", found[0])
 
 
 def _models(start: Start) -> list[tuple[str, ModelFolder]]:

@@ -67,13 +67,13 @@ def addresses(start: Start) -> Iterator[Forecast]:
             yield doubt(
                 "address", f"{one.what} {one.name}", f"{one.name} could not be resolved in time", signal="net"
             )
-        elif one.what == "host" and not _is_here(start, one.addresses):
+        elif one.here is False:
             text = f"the address {one.name} to listen on is none of this machine's"
             step = NextStep("Listen on an address of this machine, or on 0.0.0.0", "ip -brief address")
-            if start.args.node_rank > 0 or start.facts.nonlocal_bind or not start.facts.own_addresses:
+            if start.args.node_rank > 0:
                 yield doubt("address", f"host {one.name}", text, step, signal="net")
                 continue
-            why = "a socket can be bound to an address of this machine only (net.ipv4.ip_nonlocal_bind is 0)"
+            why = "the kernel refuses to bind a socket to it (EADDRNOTAVAIL)"
             yield doomed("address", f"host {one.name}", text, why, start.phase("port"), step, signal="net")
         else:
             yield fine("address", f"{one.what} {one.name}", ", ".join(one.addresses[:3]), "net")
@@ -140,16 +140,3 @@ def _collides(held: Listener, host: str) -> bool:
     if theirs.version != ours.version:
         return False
     return its in _WILDCARDS or str(ours) in _WILDCARDS or theirs == ours
-
-
-def _is_here(start: Start, found: tuple[str, ...]) -> bool:
-    return any(one in _WILDCARDS or one in start.facts.own_addresses or _loops(one) for one in found)
-
-
-def _loops(address: str) -> bool:
-    import ipaddress
-
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

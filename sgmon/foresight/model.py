@@ -81,7 +81,7 @@ def heads(start: Start) -> Iterator[Forecast]:
         why = "the installed version refuses such a config for every model, before it loads anything"
         yield doomed("heads", check, bad, why, start.phase("arguments"), step, signal="args")
     elif start.family.start.pads_heads(start.args):
-        yield doubt("heads", check, f"{bad}; on this device the heads are padded", step, signal="args")
+        yield doubt("heads", check, f"{bad}; they may be padded or divided otherwise here", step, signal="args")
     elif asserts:
         why = f"{start.facts.installed.model_file} of the installed version says: {asserts[0]}"
         yield doomed("heads", check, bad, why, start.phase("weights"), step, signal="args")
@@ -154,7 +154,7 @@ def devices(start: Start) -> Iterator[Forecast]:
         return
     text = f"{there}, and the ranks of this node need {max(wanted) + 1}"
     step = NextStep("Show more GPUs, or start with a smaller TP size", "nvidia-smi -L")
-    if start.facts.away:
+    if start.facts.away or start.args.nnodes > 1:
         yield doubt("devices", "GPUs", text, step, signal="args")
         return
     why = "a rank cannot use a device that its process does not see (invalid device ordinal)"

@@ -97,12 +97,16 @@ class ModelFolder(Struct, frozen=True):
 
 
 class Resolved(Struct, frozen=True):
-    """An address of the arguments. what: "host" or "rendezvous". error: "" | "unknown" (no such name) | "failed"."""
+    """An address of the arguments. what: "host" or "rendezvous". error: "" | "unknown" (no such name) | "failed".
+
+    here: whether a socket can be bound to it; None: not tried.
+    """
 
     what: str
     name: str
     addresses: tuple[str, ...] = ()
     error: str = ""
+    here: bool | None = None
 
 
 class Space(Struct, frozen=True):
@@ -159,9 +163,7 @@ class Preflight(Struct, frozen=True):
     rendezvous: tuple[Listener, ...] | None = None
     rendezvous_port: int | None = None
     resolved: tuple[Resolved, ...] = ()
-    own_addresses: tuple[str, ...] = ()
     interfaces: tuple[tuple[str, bool], ...] = ()
-    nonlocal_bind: bool = False
     away: bool = False
     spaces: tuple[Space, ...] = ()
     stale_locks: tuple[tuple[str, float], ...] = ()  # (path, age in seconds)

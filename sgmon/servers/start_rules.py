@@ -40,7 +40,8 @@ class StartRules(Struct, frozen=True):
     """stages: (stage, phase in which something of it fails); stages: arguments, tokenizer, rendezvous, weights,
     kv_cache, port. file_formats: load formats that read the model's own safetensors. share_of: "free" or "total",
     what ``memory_share`` is a share of. shares_port: whether the server sets SO_REUSEPORT. pads_heads: whether
-    heads that cannot be divided are padded. gpus: (args, version) -> the CUDA numbers of this node's ranks.
+    heads that cannot be divided are, or may be, padded or divided otherwise. gpus: (args, version) ->
+    the CUDA numbers of this node's ranks.
     rendezvous_variable: set when the ranks meet elsewhere.
 
     models: folder of the package's model files. model_class: names of the classes that such a file offers, groups

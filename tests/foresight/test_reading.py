@@ -39,7 +39,7 @@ def test_facts_of_a_command_line(tmp_path: Path) -> None:
     assert facts.port is not None and [(one.pid, one.ours) for one in facts.port] == [(os.getpid(), False)]
     assert facts.rendezvous is not None and facts.rendezvous_port == port
     assert {space.what for space in facts.spaces} >= {"shared memory", "temporary files"}
-    assert facts.limits.memory_total_bytes and "127.0.0.1" in facts.own_addresses
+    assert facts.limits.memory_total_bytes and facts.resolved[0].here
     encoder, lines, decoder = Encoder(), Lines(), Decoder()
     encoded = encoder.encode(Event(1.0, "preflight", facts))
     assert encoded is not None
@@ -75,6 +75,31 @@ def test_a_snapshot_of_the_hub_s_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert found is not None and (found.place, found.from_cache) == (Place.FOLDER, True)
     lost = models.look(inside, server, "org/other")
     assert lost is not None and lost.place is Place.HUB
+
+
+def test_an_address_that_is_not_here() -> None:
+    facts = read("/proc", server_of([*COMMAND, "m", "--host", "192.0.2.7"]), started=False)
+    assert [(one.what, one.here) for one in facts.resolved] == [("host", False)]
+
+
+def test_what_may_not_be_looked_at_is_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = model(tmp_path / "m")
+
+    def refuse(name: str, *rest: object) -> object:
+        if "m/" in name:
+            raise PermissionError(13, "Permission denied")
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    real = os.stat
+    monkeypatch.setattr(folder.os, "stat", refuse)
+    found = folder.read(str(path), "m")
+    assert len(found.names) == 6 and all(not one.error and one.wanted_bytes is None for one in found.shards)
+
+
+def test_paths_of_a_process_whose_mounts_are_hidden_are_not_judged(tmp_path: Path) -> None:
+    server = replace(server_of([*COMMAND, "/models/none"]), pid=2**22 - 1)
+    facts = read("/proc", server)
+    assert facts.model is not None and facts.model.place is Place.HIDDEN and facts.away
 
 
 def test_a_link_to_nothing_is_no_file(tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def test_a_mount_that_hangs_is_a_doubt() -> None:
     assert said(start(None, facts)) == [("model-hung", "warning")]
 
 
+def test_a_config_that_python_reads_is_fine(tmp_path: Path) -> None:
+    path = model(tmp_path / "m")
+    (path / "config.json").write_text('{"architectures": ["LlamaForCausalLM"], "limit": Infinity}')
+    assert said(start(path)) == []
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"architectures": ['])
 def test_a_broken_config(tmp_path: Path, text: str) -> None:
     path = model(tmp_path / "m")
@@ -107,7 +113,12 @@ def test_no_tokenizer(tmp_path: Path) -> None:
     (path / "tokenizer.json").unlink()
     assert said(start(path)) == [("tokenizer", DOOM)]
     assert said(start(path, raw=(("skip_tokenizer_init", "True"),))) == []
-    (path / "tokenization_own.py").write_text("")
+    (path / "qwen.tiktoken").write_text("")
+    assert said(start(path)) == []
+    (path / "qwen.tiktoken").unlink()
+    (path / "modeling_own.py").write_text("")
+    assert said(start(path)) == [("tokenizer", DOOM)]
+    (path / "config.json").write_text('{"model_type": "byt5"}')
     assert said(start(path)) == [("tokenizer", "warning")]
 
 
@@ -218,10 +229,9 @@ def test_addresses() -> None:
     assert said(start(None, lost)) == [("unresolved", DOOM)]
     assert said(start(None, lost, nnodes=2, tp=2)) == [("unresolved", "warning")], "another node may bring the name"
     assert said(start(None, replace(lost, away=True))) == [], "the server asks another resolver"
-    foreign = Preflight(resolved=(Resolved("host", "10.9.9.9", ("10.9.9.9",)),), own_addresses=("10.0.0.1",))
+    foreign = Preflight(resolved=(Resolved("host", "10.9.9.9", ("10.9.9.9",), here=False),))
     assert said(start(None, foreign)) == [("address", DOOM)]
-    assert said(start(None, replace(foreign, nonlocal_bind=True))) == [("address", "warning")]
-    assert said(start(None, replace(foreign, own_addresses=("10.9.9.9",)))) == []
+    assert said(start(None, Preflight(resolved=(Resolved("host", "10.9.9.9", ("10.9.9.9",), here=True),)))) == []
 
 
 @pytest.mark.parametrize(

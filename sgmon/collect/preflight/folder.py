@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -14,7 +15,7 @@ from sgmon.text import clean
 
 #: files larger than these are not read: no config, no index and no header is
 CONFIG_BYTES, INDEX_BYTES, HEADER_BYTES = 4 << 20, 256 << 20, 100 << 20
-NAMES = 2000
+NAMES = 20_000
 INDEX = "model.safetensors.index.json"
 #: what rules ask for
 KEYS = (
@@ -28,17 +29,19 @@ _SPARE = re.compile(r"\b(?:lm_head|mtp|nextn|visual|vision\w*|audio\w*|image\w*|
 _KNOWN: dict[tuple[str, int, int], Shard] = {}
 
 
-def read(path: str, asked: str) -> ModelFolder:
-    """What lies at ``path``."""
+def read(path: str, asked: str, *, elsewhere: bool = False) -> ModelFolder:
+    """What lies at ``path``. elsewhere: below another root, where links to absolute paths lead astray."""
     try:
-        names = sorted(os.listdir(path))[:NAMES]
+        names = sorted(os.listdir(path))
     except NotADirectoryError:
         return ModelFolder(asked, path, Place.FILE)
     except FileNotFoundError:
         return ModelFolder(asked, path, Place.ABSENT)
     except OSError:
         return ModelFolder(asked, path, Place.HIDDEN)
-    names = [name for name in names if os.path.exists(f"{path}/{name}")]  # a link to nothing is not there
+    if len(names) > NAMES:
+        return ModelFolder(asked, path, Place.HIDDEN)
+    names = [name for name in names if _is_there(f"{path}/{name}", elsewhere)]
     config, config_error = _config(path, names)
     indexed, index_error = _index(path, names)
     layers = dict(config or ()).get("num_hidden_layers")
@@ -57,10 +60,23 @@ def read(path: str, asked: str) -> ModelFolder:
     )
 
 
+def _is_there(path: str, elsewhere: bool) -> bool:
+    """A link to nothing is not there; what may not be looked at is."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return elsewhere and os.path.islink(path)
+    except OSError:
+        pass
+    return True
+
+
 def _config(path: str, names: list[str]) -> tuple[tuple[tuple[str, ConfigValue], ...] | None, str]:
     if "config.json" not in names:
         return None, "not there"
     body, error = _json(f"{path}/config.json", CONFIG_BYTES)
+    if body is None and not error:
+        return (), ""
     if not isinstance(body, dict):
         return None, error or "it is no JSON object"
     inner = body.get("text_config") or body.get("llm_config") or {}
@@ -89,6 +105,8 @@ def _index(path: str, names: list[str]) -> tuple[tuple[str, ...] | None, str]:
     if INDEX not in names:
         return None, ""
     body, error = _json(f"{path}/{INDEX}", INDEX_BYTES)
+    if body is None and not error:
+        return None, ""
     map_ = body.get("weight_map") if isinstance(body, dict) else None
     if not isinstance(map_, dict):
         return None, error or "it has no weight_map"
@@ -96,30 +114,30 @@ def _index(path: str, names: list[str]) -> tuple[tuple[str, ...] | None, str]:
 
 
 def _json(path: str, limit: int) -> tuple[Any, str]:
-    """(value, why it is none)."""
+    """(value, why it is none). (None, ""): the file may not be read here. Python's own parser: the server reads these
+    files by it, which takes NaN and Infinity."""
     try:
         with open(path, "rb") as file:
             data = file.read(limit)
-        return msgspec.json.decode(data), ""
-    except OSError as err:
-        return None, str(err.strerror)
-    except (msgspec.DecodeError, UnicodeDecodeError) as err:
+    except OSError:
+        return None, ""
+    try:
+        return json.loads(data), ""
+    except (ValueError, RecursionError) as err:
         return None, clean(str(err), 120) if data else "it is empty"
 
 
 def _shard(path: str, name: str, layers: int | None) -> Shard:
     try:
         status = os.stat(f"{path}/{name}")
-    except OSError as err:
-        return Shard(name, 0, error=str(err.strerror))
+    except OSError:
+        return Shard(name, 0)
     key = (f"{path}/{name}", status.st_size, status.st_mtime_ns)
     if key not in _KNOWN:
         try:
             _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size, layers)
-        except PermissionError:
+        except OSError:
             return Shard(name, status.st_size)
-        except OSError as err:
-            return Shard(name, status.st_size, error=str(err.strerror))
     return _KNOWN[key]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import socket
 from collections.abc import Iterator, Mapping
 
 import psutil
+from msgspec.structs import replace
 
 from sgmon.collect.preflight import locks
 from sgmon.discovery.inner import Inside
@@ -19,7 +21,7 @@ from sgmon.proc.guard import CallGuard, HungError
 RESOLVE_S = 3.0
 STATFS_S = 2.0
 #: free bytes are given in steps of this, so that an unchanged disk reads the same
-_STEP = 64 * 1024**2
+_STEP, _COARSE = 64 * 1024**2, 1024**3
 _NAMES: CallGuard[tuple[str, ...]] = CallGuard()
 
 
@@ -34,8 +36,10 @@ def rendezvous(server: Server) -> tuple[str, int | None]:
 
 def resolved(server: Server) -> tuple[Resolved, ...]:
     """The addresses that the arguments name. Asks the resolver, which may ask a name server; nobody else."""
-    asked = (("host", server.args.host.strip("[]")), ("rendezvous", rendezvous(server)[0]))
-    return tuple(_resolve(what, name) for what, name in asked if name)
+    host = _resolve("host", server.args.host.strip("[]"))
+    here = any(_can_bind(one) for one in host.addresses) if host.addresses else None
+    meeting = rendezvous(server)[0]
+    return (replace(host, here=here), *((_resolve("rendezvous", meeting),) if meeting else ()))
 
 
 def _resolve(what: str, name: str) -> Resolved:
@@ -54,28 +58,26 @@ def _resolve(what: str, name: str) -> Resolved:
         return Resolved(what, name, error="failed")
 
 
+def _can_bind(address: str) -> bool:
+    """Whether a socket can be bound to the address, on a port of the kernel's choice. False only for an address that
+    is not this machine's."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.bind((address, 0))
+    except OSError as err:
+        return err.errno != errno.EADDRNOTAVAIL
+    return True
+
+
 def _addresses(name: str) -> tuple[str, ...]:
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(row[4][0]) for row in found))
 
 
-def own_addresses() -> tuple[str, ...]:
-    """Addresses of this machine's interfaces, without the zone of link-local ones."""
-    found = (one.address.split("%")[0] for each in psutil.net_if_addrs().values() for one in each)
-    return tuple(sorted({address for address in found if ":" in address or address.count(".") == 3}))
-
-
 def interfaces() -> tuple[tuple[str, bool], ...]:
     """(name, is it up)."""
     return tuple(sorted((name, bool(state.isup)) for name, state in psutil.net_if_stats().items()))
-
-
-def nonlocal_bind(root: str) -> bool:
-    """Whether sockets may be bound to addresses that this machine does not have."""
-    try:
-        return files.text(f"{root}/sys/net/ipv4/ip_nonlocal_bind").strip() == "1"
-    except OSError:
-        return False
 
 
 def spaces(inside: Inside, server: Server, environ: Mapping[str, str]) -> tuple[Space, ...]:
@@ -133,7 +135,7 @@ def limits(inside: Inside) -> Limits:
     group_bytes, group_cpus = _group(inside)
     open_files, locked = _rlimits(inside)
     return Limits(
-        memory_available_bytes=_stepped(memory.available),
+        memory_available_bytes=memory.available // _COARSE * _COARSE,
         memory_total_bytes=memory.total,
         group_memory_bytes=group_bytes,
         group_cpus=group_cpus,

@@ -41,7 +41,9 @@ def _at(inside: Inside, path: str, asked: str) -> ModelFolder:
     inner = os.path.normpath(path)
     mount = mounts.of_path(inside.rows, inner)
     here = inside.reach(inner)
-    found = _by_child(here, asked) if inside.remote(inner) else folder.read(here, asked)
+    found = (
+        _by_child(here, asked) if inside.remote(inner) else folder.read(here, asked, elsewhere=bool(inside.prefix))
+    )
     return replace(found, path=inner, fstype=mount.fstype if mount is not None else "")
 
 

@@ -20,6 +20,10 @@ def read(root: str, server: Server, *, started: bool = True) -> Preflight:
     """Facts as they are now. started False: ``server`` is made from a command line; its pid is sgmon's own, whose
     mounts, environment and working directory the start would have."""
     inside = inner.of(root, server.pid)
+    if started and not _is_shown(root, server.pid):
+        return Preflight(
+            server.key, ModelFolder(server.args.model_path, place=Place.HIDDEN), away=True, missing=(_HIDDEN,)
+        )
     environ = inner.environment(root, server.pid) if started else dict(os.environ)
     known = environ or {}
     family = registry.get(server.family)
@@ -36,9 +40,7 @@ def read(root: str, server: Server, *, started: bool = True) -> Preflight:
         rendezvous=None if port is None else _listeners(root, server.pid if started else None, port),
         rendezvous_port=port,
         resolved=machine.resolved(server),
-        own_addresses=machine.own_addresses(),
         interfaces=machine.interfaces(),
-        nonlocal_bind=machine.nonlocal_bind(root),
         away=away,
         spaces=machine.spaces(inside, server, known),
         stale_locks=() if away else locks.stale(root, known),
@@ -77,6 +79,17 @@ def _listeners(root: str, pid: int | None, port: int) -> tuple[Listener, ...] | 
     except OSError:
         return None
     return found if pid is not None else tuple(replace(one, ours=False) for one in found)
+
+
+def _is_shown(root: str, pid: int) -> bool:
+    """Whether it can be seen which mounts and which working directory the process has: without, its paths may be
+    others than ours."""
+    try:
+        os.readlink(f"{root}/{pid}/ns/mnt")
+        os.readlink(f"{root}/{pid}/cwd")
+    except OSError:
+        return False
+    return True
 
 
 def _other_network(root: str, pid: int) -> bool:

@@ -49,8 +49,8 @@ def shares_port(args: ServerArgs) -> bool:
 
 def pads_heads(args: ServerArgs) -> bool:
     """On a CPU heads are padded to fit (``adjust_config_with_unaligned_cpu_tp``); other devices than CUDA are not
-    known."""
-    return args.device not in ("", "cuda")
+    known. Context parallelism divides the ranks of the attention once more."""
+    return args.device not in ("", "cuda") or dict(args.raw).get("attn_cp_size", "1") not in ("", "1", "None")
 
 
 def gpus(args: ServerArgs, version: str) -> tuple[int | None, ...]:
