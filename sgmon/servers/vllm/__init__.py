@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers.family import Discovery, Health, ServerFamily
-from sgmon.servers.vllm import args, args_line, ends, launch, ranks, rules, server_args, titles
+from sgmon.servers.vllm import args, args_line, ends, launch, ranks, rules, server_args, start, titles
 from sgmon.servers.vllm.clocks import kill_clocks
 from sgmon.servers.vllm.log import RULES
 from sgmon.servers.vllm.phases import PHASES
@@ -44,6 +44,7 @@ FAMILY = ServerFamily(
     rules=rules.RULES,
     kill_clocks=kill_clocks,
     ends=ends.ENDS,
+    start=start.RULES,
     env_prefixes=("VLLM_",),
     duration_flags=frozenset(
         {

@@ -36,6 +36,15 @@ def expected_children(parent: Role, args: ServerArgs, version: str = "") -> tupl
     return _worker_slots(args)[1:] if parent is Role.WORKER and is_v0(version) else ()
 
 
+def expected_ranks(args: ServerArgs) -> tuple[str, ...]:
+    """The ranks of this node."""
+    if args.dp < 2:
+        return _local_ranks(args)
+    first = first_replica(args)
+    replicas = [f"DP{first + at}" for at in range(local_replicas(args))]
+    return tuple(rank_below(replica, rank) for replica in replicas for rank in _local_ranks(args))
+
+
 def rank_below(parent: str, own: str) -> str:
     """The rank of a worker whose engine has the rank ``parent``: dense replicas have no DP token of their own."""
     return " ".join((parent, own)).strip() if parent.startswith("DP") and "DP" not in own else own
