@@ -9,7 +9,7 @@ import pytest
 from tests.diagnosis.replay import RECORDINGS, first, replay, states
 
 #: on these another process holds the port
-HELD = {"cpu-port-in-use", "cpu-port-in-use-long", "gpu-port-used"}
+HELD = {"cpu-port-in-use", "cpu-port-in-use-long", "gpu-port-used", "vllm-cpu-port-in-use"}
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name)

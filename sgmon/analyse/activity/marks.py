@@ -123,4 +123,4 @@ def _children(old: Process, new: Process, history: History, t: float) -> Iterato
         about = f" ({what})" if what else ""
         yield Mark("compiler", t, f"{plural(len(new.compilers), 'compiler')} at work: {names}{about}")
     elif busy and step is not None:
-        yield Mark("compiler", t, f"child processes at {percent(step[0] / step[1] * 100)} CPU")
+        yield Mark("children", t, f"child processes at {percent(step[0] / step[1] * 100)} CPU")

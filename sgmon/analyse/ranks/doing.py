@@ -19,6 +19,8 @@ def doing(rank: Rank, t: float) -> tuple[str, str]:
     fresh = rank.fresh(t)
     if "compiler" in fresh:
         return "compiler", f"compiles ({fresh['compiler'].text})"
+    if "children" in fresh:
+        return "children", f"waits for its {fresh['children'].text}"
     if rank.wait.kind in (WaitKind.LOCK, WaitKind.STALE_LOCK):
         return rank.wait.signal, rank.wait.text
     if rank.importing and fresh:
