@@ -70,9 +70,10 @@ def _from_processes(snapshot: Snapshot) -> str:
     schedulers = [p for p in alive if p.role == Role.WORKER]
     port = snapshot.port
     if port is not None and port.answer == "http" and any(x.ours for x in port.listeners):
-        return "ready" if port.status == 200 else "warmup"
+        starting = next((p for p in ("warmup", "http") if family_of(snapshot).phases.order(p) >= 0), "warmup")
+        return "ready" if port.status == 200 else starting
     if not schedulers:
-        return "spawn" if any(p.role == Role.IMPORTING for p in alive) else "launch"
+        return "spawn" if any(p.role in (Role.IMPORTING, Role.ENGINE) for p in alive) else "launch"
     if snapshot.log.lines:
         return "spawn"  # there is a log and it has not come to "init begin" yet: trust its order
     if any(p.shards is not None and p.shards.names for p in schedulers):
