@@ -192,6 +192,8 @@ class LogFold:
         if run.wants(rules, special):
             if not self._log.open_line:
                 run.skip(self._log.before.get(tail.source, self._log.previous))
+            else:
+                run.begun(self._log.previous)
             run.line(tail.number, tail.text, rules, self._log.tail_t, self._log.open_line)
         return run
 
@@ -304,6 +306,8 @@ class LogFold:
             if run.wants(rules, special):
                 if index > 0 or not log.open_line:
                     run.skip(lines[index - 1] if index else log.previous)
+                else:
+                    run.begun(log.previous)
                 continued = log.open_line and not index
                 run.line(base + index, lines[index], rules, t, continued, special=special)
             at = index + 1

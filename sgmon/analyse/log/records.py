@@ -107,7 +107,7 @@ def looks_like_traceback(text: str) -> bool:
 
 def is_error(rule: Rule, body: str) -> bool:
     """Whether a matching error rule counts here: not in quoted source code, some only in exception lines."""
-    if body[:1].isspace():
+    if body[:1].isspace() and not body.lstrip().startswith("Value error, "):  # pydantic's: a line below its exception
         return False
     return not rule.in_block or bool(exception_name(body))
 

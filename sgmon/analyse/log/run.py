@@ -16,7 +16,7 @@ from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.errors import CONSEQUENCE, NEAR, NOTICE, Candidate, Errors, header_exception
 from sgmon.analyse.log.lines import LOOK
-from sgmon.analyse.log.prefix import Origin, epoch
+from sgmon.analyse.log.prefix import Origin, epoch, origin
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
 from sgmon.analyse.log.writers import Writers
@@ -126,6 +126,18 @@ class Run(Struct):
     def skip(self, previous: str) -> None:
         """The text before the next looked-at line (a traceback's title may stand there)."""
         self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
+        self.begun(previous)
+
+    def begun(self, previous: str) -> None:
+        """What stands before, in the same line or the one above: a name alone tells whose bar follows."""
+        if self.writers is None or " pid=" not in previous:
+            return
+        where = origin(previous, self.log)
+        if where.pid and not previous[where.body :].strip():
+            renamed = self.writers.name(where)
+            if renamed is not None:
+                self.milestones.rename(*renamed)
+            self.writers.owner = where.rank
 
     def writer(self, name: str) -> None:
         """Who wrote the next line: tracebacks of several writers may be interleaved."""
