@@ -77,6 +77,7 @@ class Block(Struct):
     headless: bool = False
     head: str = ""  # what each of its lines begins with
     repeated: bool = False  # of an error that was told before
+    main: bool = False  # of the server's own process, whose stack says nothing of the ranks
     named: Rule | None = None
     frames: list[Frame] = field(default_factory=list)
     code: str = ""
@@ -88,7 +89,7 @@ class Block(Struct):
         phase = made.phase or (self.named.phase if self.named else "")
         if self.repeated and made.grade in (EXCEPTION, CUT):
             made = replace(made, grade=CONSEQUENCE)
-        frames = tuple(reversed(self.frames))
+        frames = () if self.main else tuple(reversed(self.frames))
         return replace(made, rank=made.rank or self.rank, phase=phase, frames=frames, code=self.code, file=self.file)
 
     def _candidate(self) -> Candidate:
@@ -194,7 +195,7 @@ class Errors(Struct):
         if block is None or not body.strip():
             return
         if self.log.heads is not None and self.log.heads.last_frame.search(body):
-            block.fatal, block.repeated = True, block.repeated or self._told(block)
+            block.main, block.fatal, block.repeated = True, True, block.repeated or self._told(block)
         if not frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
             block.code = body.strip()
         if name and not block.file:
