@@ -43,7 +43,15 @@ def start_of(snapshot: Snapshot, server: Server) -> Start:
     family = registry.get(server.family)
     version = server.version or snapshot.log.version
     cards = None if snapshot.gpu.unavailable or not snapshot.gpu.source else len(snapshot.gpu.gpus)
-    return Start(family, server.args, facts, tuple(_gpus(snapshot, server, family, version)), version, cards)
+    return Start(
+        family,
+        server.args,
+        facts,
+        tuple(_gpus(snapshot, server, family, version)),
+        version,
+        snapshot.gpu.driver,
+        cards,
+    )
 
 
 def _gpus(snapshot: Snapshot, server: Server, family: ServerFamily, version: str) -> Iterable[RankGpu]:

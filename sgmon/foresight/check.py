@@ -23,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     model.stages,
     model.experts,
     model.devices,
+    model.driver,
     model.quantisation,
     machine.rendezvous_port,
     machine.addresses,

@@ -8,7 +8,10 @@ from sgmon.foresight.start import Start, doomed, doubt, fine
 from sgmon.model import Listener
 from sgmon.model.preflight import Forecast
 from sgmon.model.verdict import NextStep
+from sgmon.text import clean
 
+#: characters of the name of a process in a headline
+NAME = 48
 _WILDCARDS = ("0.0.0.0", "::")
 
 
@@ -126,7 +129,7 @@ def _meets(start: Start) -> bool:
 
 def _who(held: Listener) -> str:
     who = f"pid {held.pid}" if held.pid is not None else "another process"
-    return who + (f" ({held.name})" if held.name else "")
+    return who + (f" ({clean(held.name, NAME)})" if held.name else "")
 
 
 def _collides(held: Listener, host: str) -> bool:

@@ -26,6 +26,9 @@ GENERATIONS: dict[str, float] = {
     "compressed-tensors": 7.0,
     "bitsandbytes": 7.0,
 }
+#: CUDA's major version -> the oldest driver branch that runs it (docs.nvidia.com/deploy/cuda-compatibility, "CUDA
+#: Minor Version Compatibility")
+DRIVERS = {11: 450, 12: 525, 13: 580}
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "num_routed_experts")
 
 
@@ -159,6 +162,26 @@ def devices(start: Start) -> Iterator[Forecast]:
         return
     why = "a rank cannot use a device that its process does not see (invalid device ordinal)"
     yield doomed("devices", "GPUs", text, why, start.phase("rendezvous"), step, signal="args")
+
+
+def driver(start: Start) -> Iterator[Forecast]:
+    """The driver is new enough for the CUDA version that torch is built for. A package of forward compatibility may
+    make up for it."""
+    major, branch = _leading(start.facts.installed.cuda), _leading(start.driver)
+    least = DRIVERS.get(major or 0)
+    if start.on_cpu or least is None or branch is None:
+        return
+    text = f"driver {start.driver}, torch is built for CUDA {start.facts.installed.cuda}"
+    if branch < least:
+        step = NextStep(f"Take a driver of branch {least} or newer, or torch for an older CUDA", "nvidia-smi")
+        yield doubt("driver", "driver", f"{text}, which wants branch {least}", step, signal="gpu")
+    else:
+        yield fine("driver", "driver", text, "gpu")
+
+
+def _leading(version: str) -> int | None:
+    first = version.split(".")[0]
+    return int(first) if first.isdigit() else None
 
 
 def quantisation(start: Start) -> Iterator[Forecast]:

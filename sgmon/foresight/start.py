@@ -40,6 +40,7 @@ class Start(Struct, frozen=True):
     facts: Preflight
     gpus: tuple[RankGpu, ...] = ()
     version: str = ""
+    driver: str = ""
     cards: int | None = None  # GPUs that the driver lists; None: not asked
 
     @property

@@ -140,12 +140,14 @@ class Installed(Struct, frozen=True):
 
     model_file: where the model's class is; asserts: its lines that demand divisible heads. proofs: names of the
     family's proofs whose text is in this version.
+    cuda: the CUDA version that torch is built for; "": none, or not known.
     """
 
     architectures: tuple[str, ...] | None = None
     model_file: str = ""
     asserts: tuple[str, ...] = ()
     proofs: tuple[str, ...] = ()
+    cuda: str = ""
 
 
 class Preflight(Struct, frozen=True):

@@ -67,7 +67,7 @@ def start(path: Path | None, facts: Preflight | None = None, *, gpus: tuple[Rank
         facts = replace(facts, model=folder.read(str(path), str(path)))
     facts = facts if facts.installed != Installed() else replace(facts, installed=INSTALLED)
     asked = ServerArgs(model_path=str(path or ""), **args)
-    return Start(registry.get("sglang"), asked, facts, gpus, "0.5.23", len(gpus) or None)
+    return Start(registry.get("sglang"), asked, facts, gpus, "0.5.23", cards=len(gpus) or None)
 
 
 def said(one: Start) -> list[tuple[str, str]]:

@@ -278,3 +278,11 @@ def test_quantisation_and_the_gpu_s_generation(tmp_path: Path, method: str, leve
     path = model(tmp_path / "m", quantization_config={"quant_method": method})
     one = start(path, gpus=(RankGpu("", 0, 80 * GIB, 0, capability=9.0),))
     assert next((f.level.value for f in forecast(one) if f.rule == "quantisation"), None) == level
+
+
+@pytest.mark.parametrize(
+    ("built", "branch", "level"), [("12.8", "535.54", "ok"), ("13.0", "570.1", "warning"), ("", "570.1", None)]
+)
+def test_the_driver_and_the_cuda_build(built: str, branch: str, level: str | None) -> None:
+    one = replace(start(None, Preflight(installed=replace(INSTALLED, cuda=built))), driver=branch)
+    assert next((f.level.value for f in forecast(one) if f.rule == "driver"), None) == level

@@ -13,6 +13,8 @@ from sgmon.model.preflight import Installed
 from sgmon.servers.family import ServerFamily
 
 FILE_BYTES = 1 << 20
+#: torch/version.py: "cuda: Optional[str] = '12.8'"; None in a build for CPUs
+_CUDA = re.compile(r"^cuda\b[^=]*= ['\"]([\d.]+)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
@@ -29,7 +31,10 @@ def look(inside: Inside, family: ServerFamily, site_packages: str, architectures
     proofs = tuple(
         name for name, path, text in family.start.proofs if text in inside.text(f"{package}/{path}", FILE_BYTES)
     )
-    return Installed(tuple(sorted(known)) or None, file, dict(asserts).get(file, ()), proofs)
+    built = _CUDA.search(inside.text(f"{site_packages}/torch/version.py", 1 << 14))
+    return Installed(
+        tuple(sorted(known)) or None, file, dict(asserts).get(file, ()), proofs, built[1] if built is not None else ""
+    )
 
 
 @lru_cache(maxsize=4)
