@@ -183,14 +183,12 @@ class Ends(Struct, frozen=True):
     """How processes of a family end when one of them has.
 
     own_end: signals by which the launcher ends itself after a failure and at the end of a shutdown; it says so in its
-    log before. kills: signals by which it ends its children. die_with_parent: roles that the kernel kills by SIGKILL
-    when their parent ends (PR_SET_PDEATHSIG). restarts: (role, what an importing child becomes, args) -> its manager
-    starts another one in its place.
+    log before. kills: signals by which it, or the kernel when it ends (PR_SET_PDEATHSIG), ends its children.
+    restarts: (role, what an importing child becomes, args) -> its manager starts another one in its place.
     """
 
     own_end: frozenset[int] = frozenset()
     kills: frozenset[int] = frozenset({9})
-    die_with_parent: frozenset[Role] = frozenset()
     restarts: Callable[[Role, Role, ServerArgs], bool] = _none_restarts
 
 

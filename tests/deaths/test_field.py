@@ -51,6 +51,7 @@ def test_workers_that_uvicorn_starts_anew_are_no_crash() -> None:
     changes, last = replay("field-cpu-tls")
     assert last.verdict.state == "ready"
     assert "crashed" not in states(changes)
+    assert any("4 helpers ended" in fact.text for fact in last.verdict.evidence)
 
 
 @pytest.mark.parametrize("name", ["field-h200-tp2_tee_rev", "field-h200-ngram2"])

@@ -11,9 +11,9 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
-from sgmon.model import Evidence, LogError, NextStep, Role, Verdict
+from sgmon.model import Evidence, LogError, NextStep, Role, Snapshot, Verdict
 from sgmon.text import clean
-from sgmon.units import duration
+from sgmon.units import duration, plural
 
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
@@ -37,6 +37,16 @@ def crashed(context: Context) -> Verdict | None:
     if error is not None and _is_fatal(context, error):
         return _from_log(context, error)
     return None
+
+
+def restarted_facts(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    """Ends without which the server goes on, or whose manager starts another process: a fact, no crash."""
+    order = order_of(snapshot)
+    if order is None or not order.restarted:
+        return ()
+    pids = ", ".join(str(death.pid) for death in order.restarted[-4:])
+    words = plural(len(order.restarted), "helper")
+    return (Evidence("proc", f"{words} ended, and the server goes on without or with a new one: pid {pids}"),)
 
 
 def _from_deaths(context: Context, order: Order) -> Verdict:

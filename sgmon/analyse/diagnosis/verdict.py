@@ -10,7 +10,7 @@ from sgmon.analyse.diagnosis.absent import absent
 from sgmon.analyse.diagnosis.by_design import foreign_build_lock, other_node, own_rules
 from sgmon.analyse.diagnosis.causes import with_cause
 from sgmon.analyse.diagnosis.context import Context, context_of
-from sgmon.analyse.diagnosis.crash import crashed
+from sgmon.analyse.diagnosis.crash import crashed, restarted_facts
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
@@ -76,7 +76,7 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     orphans = orphan_facts(snapshot, holders) if found.state != "ready" else ()
     found = with_holders(snapshot, found, holders)
-    found = replace(found, evidence=(*found.evidence, *driver_facts(snapshot), *orphans))
+    found = replace(found, evidence=(*found.evidence, *restarted_facts(snapshot), *driver_facts(snapshot), *orphans))
     if len(found.evidence) < MOST_EVIDENCE:
         found = replace(found, evidence=(*found.evidence, *other_servers(snapshot)))
     return _settle(snapshot, replace(found, missing=missing_signals(context)))

@@ -17,6 +17,5 @@ def _restarts(role: Role, becomes: Role, args: ServerArgs) -> bool:
 
 ENDS = Ends(
     own_end=frozenset({3, 9}),  # SIGQUIT: its children send it, and before its handler is there it ends by that
-    die_with_parent=frozenset({Role.WORKER, Role.DETOKENIZER, Role.TOKENIZER, Role.CONTROLLER, Role.WEIGHT_CACHE}),
     restarts=_restarts,
 )
