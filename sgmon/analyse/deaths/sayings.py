@@ -44,7 +44,7 @@ def sayings(snapshot: Snapshot, dead: tuple[Death, ...]) -> Sayings:
     return Sayings(
         victims=frozenset(pid for rank, pid in by_rank.items() if rank in first and first[rank].grade == "victim"),
         own={pid: first[rank] for rank, pid in by_rank.items() if rank in first and _is_own(snapshot, first[rank])},
-        named=frozenset(filter(None, (_named(snapshot, c) for c in told if c.signalled))),
+        named=frozenset(filter(None, (named_pid(snapshot, c) for c in told if c.signalled))),
         reacted=next((c for c in told if c.grade in _LAUNCHERS or names_a_process(c)), None),
         cause=_cause(snapshot),
         lost=next((c for c in told if c.grade == "victim"), None),
@@ -72,7 +72,7 @@ def _is_own(snapshot: Snapshot, line: Complaint) -> bool:
     return cut or line.grade in _OWN
 
 
-def _named(snapshot: Snapshot, complaint: Complaint) -> int | None:
+def named_pid(snapshot: Snapshot, complaint: Complaint) -> int | None:
     """The pid that it names, or the pid of the worker at that place among the launcher's."""
     if complaint.pid is not None:
         return complaint.pid if any(clock.pid == complaint.pid for clock in snapshot.clocks) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order, oom_killed, order_of
+from sgmon.analyse.deaths.sayings import named_pid, names_a_process
 from sgmon.analyse.deaths.words import how_it_ended, names, sigkill_fact, who
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
@@ -171,8 +172,9 @@ def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
 
 def _told_headline(context: Context, error: LogError) -> str:
     """ "the detokenizer (pid 4711) has died": of a process that the line names before its end is seen; "" of none."""
-    line = next((c for c in context.snapshot.log.complaints if c.line == error.line and c.pid is not None), None)
-    clock = None if line is None else next((c for c in context.snapshot.clocks if c.pid == line.pid), None)
+    line = next((c for c in context.snapshot.log.complaints if c.line == error.line and names_a_process(c)), None)
+    pid = None if line is None else named_pid(context.snapshot, line)
+    clock = next((c for c in context.snapshot.clocks if pid is not None and c.pid == pid), None)
     if clock is None:
         return ""
     stage = "after it was ready" if context.has_been_ready else context.phases.during(context.phase)
