@@ -15,6 +15,7 @@ from sgmon.proc.mounts import Mount
 TCP_EVERY_S = 5.0
 TCP_AGAIN_S = 1.5
 LIMITS_EVERY_S = 2.0
+GROUPS_EVERY_S = 5.0
 MODEL_EVERY_S = 30.0
 
 
@@ -49,7 +50,7 @@ class Host:
             self.pid = pid
         self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
         self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
-        self._schedule.run(("host", "groups"), 30.0, self._groups.clear)
+        self._schedule.run(("host", "groups"), GROUPS_EVERY_S, self._groups.clear)
         self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure)
         died, self._alive = not self._alive.issubset(pids), frozenset(pids)
         read = self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
@@ -97,7 +98,7 @@ class Host:
         return "" if text is None else cgroups.memory_folder(cgroups.paths(text, self._own_mounts))
 
     def _group(self, pid: int) -> str | None:
-        """/proc/PID/cgroup, read twice a minute."""
+        """/proc/PID/cgroup, which a process may change while it runs."""
         text = self._groups.get(pid)
         if text is None:
             try:
