@@ -124,6 +124,8 @@ class Overview(Screen[None]):
         from tui_app.panels import make_panels
 
         self.panels = make_panels(self.session.engine.log_text)
+        for panel in self.panels.values():
+            panel.step_s = max(1.0, self.session.settings.interval_s)  # nothing is read in between
         self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
         self._show_active()
         self.panels[self.active].focus(scroll_visible=False)

@@ -43,6 +43,7 @@ class Panel(Painted, Generic[View], can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self.step_s = 1.0  # ages are counted on after this, seconds
         self.snapshot: Snapshot | None = None
         self.view: View | None = None
         self.failure: str = ""
@@ -104,9 +105,9 @@ class Panel(Painted, Generic[View], can_focus=True):
             self.show_lines(self.error_lines())
 
     def _same_for_us(self, snapshot: Snapshot) -> bool:
-        """Whether select would see nothing new: the same parts, within the same second (parts are shared)."""
+        """Whether select would see nothing new: the same parts, within the same step of time (parts are shared)."""
         old = self._selected
-        if old is None or not self.READS or int(old.t) != int(snapshot.t):
+        if old is None or not self.READS or old.t // self.step_s != snapshot.t // self.step_s:
             return False
         return all(getattr(old, name) is getattr(snapshot, name) for name in self.READS)
 

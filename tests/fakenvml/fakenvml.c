@@ -442,7 +442,7 @@ API int nvmlEventSetWait_v2(void *set, struct event *e, u32 timeout_ms)
     static int told;
     (void)set;
     SYSTEM();
-    for (u32 waited = 0; waited < timeout_ms; waited += 20) {
+    for (u32 waited = 0; waited < timeout_ms; waited += 200) {
         int due = -1;
         pthread_mutex_lock(&lock);
         load();
@@ -456,7 +456,7 @@ API int nvmlEventSetWait_v2(void *set, struct event *e, u32 timeout_ms)
         pthread_mutex_unlock(&lock);
         if (due >= 0)
             return OK;
-        hold(0.02, 0);
+        hold(0.2, 0);
     }
     return TIMEOUT;
 }
