@@ -126,8 +126,8 @@ class Overview(Screen[None]):
         self.panels = make_panels(self.session.engine.log_text)
         for panel in self.panels.values():
             panel.step_s = max(1.0, self.session.settings.interval_s)  # nothing is read in between
-        self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
         self._show_active()
+        self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
         self.panels[self.active].focus(scroll_visible=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -149,10 +149,10 @@ class Overview(Screen[None]):
     def _paint(self, snapshot: Snapshot) -> None:
         with self.app.batch_update():
             waits = snapshot.server is None and not snapshot.log_only
-            if not waits and not self.panels:
-                self._add_panels()
             self.set_class(waits, "-waiting")
             self.set_class(_row_count(snapshot) <= _FEW, "-few")
+            if not waits and not self.panels:  # last: each change of a class styles the panels again
+                self._add_panels()
             self.verdict.receive(snapshot)
             self.waiting.receive(snapshot)
             for panel in self.panels.values():

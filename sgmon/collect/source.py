@@ -20,6 +20,8 @@ FULL_S = 0.5
 DROPPED_SHOWN_S = 60.0
 #: the other probes start when the server is known, or after this: their first look is then at the right process
 FIRST_LOOK_S = 0.3
+#: the log is read when the processes have been, or after this
+FIRST_LOG_S = 1.0
 #: the probes that answer requests are imported and started after this, or with the first request
 ON_REQUEST_S = 1.0
 
@@ -70,20 +72,16 @@ class LiveSource:
         self._adding = threading.Lock()
         self._awaits_requests = probes is not None  # given probes are all there are
         self._server_asked = False
+        self._procs_seen = False
         self._server_key: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Event]:
         ticked = -self._tick_s
-        late = [thread for thread in self._threads if thread.probe.kind != "server"]
-        for thread in self._threads:
-            if thread not in late:
-                thread.start()
+        waiting = list(self._threads)
         while not self._stop.is_set():
             now = self.clock.stamp()
-            if late and (self._server_asked or len(late) == len(self._threads) or now >= FIRST_LOOK_S):
-                for thread in late:
-                    thread.start()
-                late = []
+            if waiting:
+                waiting = self._start(waiting, now)
             if now >= ON_REQUEST_S:
                 self._await_requests()
             if now - ticked >= self._tick_s:
@@ -95,6 +93,22 @@ class LiveSource:
                 continue
             self._notice(event)
             yield event
+
+    def _start(self, waiting: list[ProbeThread], now: float) -> list[ProbeThread]:
+        """Start the probes whose turn it is; returns the others. The server probe comes first, the log after the
+        first look at the processes: what a long log tells takes longer to read than who the ranks are."""
+        kinds = {thread.probe.kind for thread in self._threads}
+        server_known = "server" not in kinds or self._server_asked or now >= FIRST_LOOK_S
+        procs_known = "procs" not in kinds or self._procs_seen or now >= FIRST_LOG_S
+        no_procs = self._server_asked and self._server_key is None
+        left = []
+        for thread in waiting:
+            kind = thread.probe.kind
+            if kind == "server" or (server_known and (kind != "log" or procs_known or no_procs)):
+                thread.start()
+            else:
+                left.append(thread)
+        return left
 
     def stop(self) -> None:
         """Asks every probe to end. Threads stuck in a call are daemons and are left behind."""
@@ -192,6 +206,9 @@ class LiveSource:
         reading = event.reading
         if isinstance(reading, ProcsReading):
             self.processes = reading.processes
+            self._procs_seen = True
+        elif isinstance(reading, ProbeReading) and reading.name == "procs":
+            self._procs_seen = True  # as far as it can be
         elif isinstance(reading, ServerReading):
             self._server_asked = True
             server = reading.server

@@ -140,7 +140,7 @@ class Engine:
         if event.kind in (REWIND, SHOW):
             self._control(event)
             return
-        had_ranks = bool(self.snapshot.ranks)
+        had = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
         self._fold(event)
         if self._persistence is not None:
             for result in self._persistence.look(self.snapshot):
@@ -151,8 +151,8 @@ class Engine:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
         self._ask_auto_stacks()
-        first_ranks = not had_ranks and bool(self.snapshot.ranks)
-        self._publish(force=first_ranks or event.kind in ("stacks", "server"))
+        has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
+        self._publish(force=has > had or event.kind in ("stacks", "server"))
 
     def _fold(self, event: Event) -> None:
         keeping = self._recorder is not None or self._persistence is not None
