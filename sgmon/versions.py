@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+_BEGINS = frozenset("0123456789vV \t\n")
 _USUAL = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.post([0-9]+))?")
 
 
@@ -18,6 +19,8 @@ def release(version: str) -> tuple[int, int, int, int] | None:
     if usual:
         major, minor, micro, post = (int(part or 0) for part in usual.groups())
         return major, minor, micro, post
+    if version[:1] not in _BEGINS:
+        return None  # "torch": no version, and no reason to import packaging
     from packaging.version import InvalidVersion, Version  # 4 ms, for the versions that need it
 
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sgmon.collect.preflight.read import read
 from sgmon.collect.probes.base import Watched
 from sgmon.model.preflight import Preflight
 
@@ -34,6 +33,8 @@ class PreflightProbe:
         elif now - self._first_t > UNTIL_S:
             return None
         self.interval_s = AGAIN_S
+        from sgmon.collect.preflight.read import read  # psutil with it: 10 ms
+
         return read(self._watched.settings.proc_root, server)
 
     def close(self) -> None:
