@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from sgmon.model import Candidate, Snapshot
+from sgmon.servers.registry import get
 from sgmon.text import clean
 from sgmon.units import age
 from tui_app.session import Session, session_of
@@ -79,10 +80,11 @@ class Picker(Screen[None]):
 
 
 def candidate_text(item: Candidate, watched: int | None, snapshot: Snapshot) -> Content:
-    """One row: port, model, age, pid, command line."""
+    """One row: family, port, model, age, pid, command line."""
     up = "" if item.started_epoch is None else f"up {age(snapshot.epoch + snapshot.t - item.started_epoch)}"
     port = "port ?" if item.port is None else f"port {item.port}"
     model = clean(item.model.rstrip("/").rsplit("/", 1)[-1], 40) or "model ?"
     mark = "watched now" if item.pid == watched else ""
-    row = f"{port:<11} {model:<30} {up:<12} pid {item.pid:<9} {mark:<12} {clean(item.title, 200)}"
+    family = get(item.family).label if item.family else ""
+    row = f"{family:<7} {port:<11} {model:<30} {up:<12} pid {item.pid:<9} {mark:<12} {clean(item.title, 200)}"
     return Content(row)

@@ -115,8 +115,8 @@ def _above(base: str, pid: int, scan: Scan) -> Launcher:
 def _others(scan: Scan) -> str:
     if not scan.servers:
         return f"no {registry.labels()} server runs here: without --pid sgmon waits for one"
-    pids = ", ".join(str(found.stat.pid) for found in scan.servers[:5])
-    return f"servers here: pid {pids} (without --pid the newest is watched)"
+    pids = ", ".join(f"pid {found.stat.pid} ({found.family.label})" for found in scan.servers[:5])
+    return f"servers here: {pids} (without --pid the newest is watched)"
 
 
 def _looked_for(scan: Scan, settings: Settings) -> str:

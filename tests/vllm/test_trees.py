@@ -6,10 +6,11 @@ import pytest
 
 from sgmon.analyse.gpu.rank_mapping import assign, gpu_of
 from sgmon.analyse.ranks.make import subjects
+from sgmon.analyse.store import Store
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.discovery import TargetError, find
-from sgmon.model import Gpu, GpuProcess, Role
+from sgmon.model import Event, Gpu, GpuProcess, Role
 from sgmon.servers.vllm import ranks
 from sgmon.settings import Settings
 from tests.proc.fake import FakeProc
@@ -313,3 +314,16 @@ def test_how_many_ready_lines_there_must_be():
     assert count(dp=2, raw=(("data_parallel_multi_port_external_lb", "True"),)) == 1
     assert count(dp=4, raw=(("data_parallel_rank", "1"),)) == 1
     assert count(dp=4, raw=(("data_parallel_hybrid_lb", "True"), ("data_parallel_size_local", "2"))) == 2
+
+
+def test_messages_say_which_server_is_which(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(50, ["nginx"])
+    fake.add(100, ["python", "-m", "sglang.launch_server", "--model-path", "a"])
+    fake.add(200, ["python", "/bin/vllm", "serve", "b"])
+    with pytest.raises(TargetError, match=r"is no SGLang or vLLM server") as told:
+        find(fake.root, Settings(pid=50))
+    assert "pid 200 (vLLM), pid 100 (SGLang)" in told.value.remedy
+    seen = find(fake.root, Settings(port=4))
+    verdict = Store(0.0).step(Event(0.0, "server", seen)).verdict
+    assert "8000 (vLLM, pid 200), 30000 (SGLang, pid 100)" in verdict.headline

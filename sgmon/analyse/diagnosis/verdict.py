@@ -23,7 +23,7 @@ from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
 from sgmon.analyse.diagnosis.stopped import stopped
-from sgmon.model import Evidence, NextStep, Snapshot, Verdict
+from sgmon.model import Candidate, Evidence, NextStep, Snapshot, Verdict
 from sgmon.servers import registry
 from sgmon.units import duration, plural
 
@@ -97,6 +97,12 @@ def _judge(context: Context) -> Verdict:
     return progress(context) if alone is None else busy_for_nothing(context, alone)
 
 
+def _which(one: Candidate) -> str:
+    """ "vLLM, pid 733"."""
+    family = f"{registry.get(one.family).label}, " if one.family else ""
+    return f"{family}pid {one.pid}"
+
+
 def _no_server(snapshot: Snapshot) -> Verdict:
     ended = next((p for p in snapshot.probes if p.name == COMMAND and p.error), None)
     if ended is not None:
@@ -109,7 +115,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
             next=(NextStep("Read what it said", ended.remedy),),
         )
     if snapshot.candidates and snapshot.asked_port is not None:
-        seen = ", ".join(f"{one.port or 'unknown'} (pid {one.pid})" for one in snapshot.candidates)
+        seen = ", ".join(f"{one.port or 'unknown'} ({_which(one)})" for one in snapshot.candidates)
         return Verdict(
             "waiting",
             f"no server has port {snapshot.asked_port}; ports seen: {seen}",
