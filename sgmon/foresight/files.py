@@ -111,10 +111,7 @@ def _missing(start: Start, what: str, folder: ModelFolder) -> Iterator[Forecast]
     lost = sorted(set(folder.indexed or ()) - set(folder.names))
     if not lost:
         return
-    count = plural(len(lost), "file") + (
-        " that its index names is" if len(lost) == 1 else " that its index names are"
-    )
-    text = f"{label(folder)}: {_names(lost)} missing ({count} not there)"
+    text = f"{label(folder)}: {_names(lost)} {'is' if len(lost) == 1 else 'are'} missing, which the index names"
     step = NextStep("Fetch what is missing, or mend the index", f"ls {folder.path}")
     if start.stays_local and "missing-shard" in start.facts.installed.proofs:
         why = "the loader of the installed version refuses an index that names a file which is not there"

@@ -121,7 +121,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["check", "--no-gpu", "--json", *whole]) == 3
     body = json.loads(capsys.readouterr().out)
     assert body["level"] == "will-fail"
-    assert next(one for one in body["checks"] if one["rule"] == "tokenizer")["phase"] == "launch"
+    assert next(one for one in body["checks"] if one["rule"] == "tokenizer")["phase"] == "spawn"
     assert main(["check", "--", "sleep", "1"]) == 2
     assert main(["check"]) == 2
 

@@ -61,7 +61,7 @@ RULES = StartRules(
     options=options,
     stages=(
         ("arguments", "launch"),
-        ("tokenizer", "launch"),
+        ("tokenizer", "spawn"),  # of the launcher and of each rank, whoever comes first
         ("rendezvous", "dist_init"),
         ("weights", "weights"),
         ("kv_cache", "kv_cache"),
