@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sgmon.collect.preflight import folder, models
+from sgmon.collect.preflight import folder, installed, models
 from sgmon.collect.preflight.read import read
 from sgmon.commands.check import server_of
 from sgmon.discovery import inner
@@ -19,6 +19,7 @@ from sgmon.model import Event
 from sgmon.model.preflight import Place
 from sgmon.proc.mounts import Mount
 from sgmon.recording.codec import Decoder, Encoder, Lines
+from sgmon.servers import registry
 from tests.foresight.starts import model, shard
 from tui_app.cli import main
 
@@ -140,3 +141,44 @@ def test_tensors_that_may_be_left_out_are_no_part_of_the_least(tmp_path: Path) -
     first = folder.read(str(path), "m").shards[0]
     assert first.weights == (("BF16", 1000),)
     assert first.spare_bytes == 111
+
+
+@pytest.mark.parametrize(
+    ("family", "files", "architecture", "expected"),
+    [
+        (
+            "sglang",
+            {
+                "srt/models/llama.py": "        assert self.total_num_heads % tp_size == 0\nEntryClass = [\n    LlamaForCausalLM,\n"
+                "    Phi3ForCausalLM,\n]\n",
+                "srt/models/mistral.py": "EntryClass = MistralForCausalLM\n",
+                "srt/model_loader/weight_utils.py": 'f"from {hf_folder} (incomplete download?): "\n',
+            },
+            "Phi3ForCausalLM",
+            ("llama.py", ("assert self.total_num_heads % tp_size == 0",), ("missing-shard",), 3),
+        ),
+        (
+            "vllm",
+            {
+                "model_executor/models/registry.py": '    "LlamaForCausalLM": ("llama", "LlamaForCausalLM"),\n'
+                '    "Phi3ForCausalLM": ("phi3", "Phi3ForCausalLM"),\n',
+                "config/model.py": '" must be divisible by tensor parallel size "\n',
+            },
+            "Phi3ForCausalLM",
+            ("registry.py", (), ("heads-divisible",), 2),
+        ),
+    ],
+)
+def test_what_the_installed_package_tells(
+    tmp_path: Path, family: str, files: dict[str, str], architecture: str, expected: tuple[object, ...]
+) -> None:
+    for name, text in files.items():
+        path = tmp_path / family / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "version.py").write_text("debug = False\ncuda: Optional[str] = '12.8'\n")
+    inside = inner.of("/proc", os.getpid())
+    found = installed.look(inside, registry.get(family), str(tmp_path), (architecture,))
+    assert (found.model_file, found.asserts, found.proofs, len(found.architectures or ())) == expected
+    assert found.cuda == "12.8"

@@ -51,7 +51,7 @@ def _models(
         text = inside.text(f"{package}/{models}/{name}", FILE_BYTES)
         for match in offers.finditer(text):
             known |= dict.fromkeys(_WORD.findall(match["list"] or match["one"] or ""), name)
-        found = tuple(dict.fromkeys(match[0] for match in demands.finditer(text)))
+        found = tuple(dict.fromkeys(match[0] for match in demands.finditer(text) if match[0]))
         if found:
             asserts.append((name, found))
     return known, tuple(asserts)

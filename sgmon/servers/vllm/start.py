@@ -1,6 +1,7 @@
 """What vLLM's arguments say of a start that has not happened yet.
 
-Facts: vllm 0.32.0 entrypoints/launchers/launcher.py (``setup_server``), engine/arg_utils.py.
+Facts: vllm 0.32.0 entrypoints/launchers/launcher.py (``setup_server``), engine/arg_utils.py, config/model.py
+(``verify_with_parallel_config``), model_executor/model_loader/weight_utils.py, model_executor/models/registry.py.
 """
 
 from __future__ import annotations
@@ -49,4 +50,15 @@ RULES = StartRules(
     share_of="total",
     shares_port=shares_port,
     gpus=gpus,
+    models="model_executor/models",
+    model_class=r'^    "(?P<one>\w+)": \((?P<list>)',  # of the tables in registry.py
+    proofs=(
+        (
+            "missing-shard",
+            "model_executor/model_loader/weight_utils.py",
+            "Weight files referenced in index but missing",
+        ),
+        ("index-read", "model_executor/model_loader/weight_utils.py", 'weight_map = json.load(f)["weight_map"]'),
+        ("heads-divisible", "config/model.py", "must be divisible by tensor parallel size"),
+    ),
 )
