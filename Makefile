@@ -13,7 +13,7 @@ demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
 
 test: $(READY) check
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2 --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff format --check .

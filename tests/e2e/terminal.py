@@ -29,7 +29,7 @@ class Terminal:
         self.status: int | None = None
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            dropped = {"COLORTERM", "NO_COLOR", "SSH_CONNECTION", "TMUX"}
+            dropped = {"COLORTERM", "NO_COLOR", "SSH_CONNECTION", "TMUX", "COLUMNS", "LINES"}
             # An explicit environment: readline puts COLUMNS and LINES into the one that execv would hand on.
             env = {name: value for name, value in os.environ.items() if name not in dropped}
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -34,7 +34,8 @@ class Terminal:
         if self.pid == 0:
             os.chdir(ROOT)
             # An explicit environment: readline puts COLUMNS and LINES into the one that execv would hand on.
-            env = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "SGMON_STRICT_PANELS": "1"}
+            own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+            env = {**own, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "SGMON_STRICT_PANELS": "1"}
             os.execve(sys.executable, [sys.executable, *argv], env)
         self.resize(width, height)
 

@@ -29,8 +29,9 @@ class Terminal:
         self.output = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.environ.update(TERM="xterm-256color", TEXTUAL_ANIMATIONS="none")
-            os.execv(sys.executable, [sys.executable, "-m", "tests.ui.preview", snapshot])
+            own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+            env = {**own, "TERM": "xterm-256color", "TEXTUAL_ANIMATIONS": "none"}
+            os.execve(sys.executable, [sys.executable, "-m", "tests.ui.preview", snapshot], env)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.mode = termios.tcgetattr(self.fd)
 

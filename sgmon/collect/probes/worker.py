@@ -175,7 +175,9 @@ class Worker:
             self._gaps.clear("stack")
         hidden_before = self._nameless
         self._blocked_in = _Blocked(self._wchan(seen), self._call(seen), stack)
-        self._blocked_key = key if self._nameless == hidden_before else None
+        # It may have run between the two reads: a look that found no call is no answer to keep.
+        known = self._nameless == hidden_before and self._blocked_in.call is not None
+        self._blocked_key = key if known else None
         return self._blocked_in
 
     def _tcp(self, owner_of: Owner) -> tuple[TcpPeer, ...]:
