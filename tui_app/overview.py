@@ -12,6 +12,7 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from sgmon.units import age
+from tui_app.arrangement import Wants, arrange
 from tui_app.no_engine import OPENING
 from tui_app.session import Session, session_of
 from widgets import log_keys
@@ -24,6 +25,7 @@ from widgets.waiting import WaitingPanel
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
     from widgets.gpu import GpuPanel
+    from widgets.logview import LogPanel
     from widgets.workers import WorkersPanel
 
 _ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
@@ -46,27 +48,13 @@ LOG_KEYS = tuple(
     for binding in log_keys.BINDINGS
     if binding.id in log_keys.FROM_ANY_PANEL
 )
-_FEW = 5  # processes up to which the workers give rows to the log
 
 
 class Overview(Screen[None]):
-    """Everything on one page; below 80 columns or 20 rows one panel at a time.
+    """Everything on one page; on a small screen one panel at a time (``arrangement``).
 
     Until there is a server only the waiting page: the panels are imported and mounted with the first one.
     """
-
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
-        (0, "-narrow"),
-        (80, "-normal"),
-        (110, "-wide"),
-        (170, "-huge"),
-    ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [
-        (0, "-low"),
-        (22, "-middle"),
-        (34, "-high"),
-        (46, "-tower"),
-    ]
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(n, f"panel('{n}')", f"panel {name}; again: zoom", id=f"overview.panel{n}") for n, name in _NAMES),
@@ -81,6 +69,7 @@ class Overview(Screen[None]):
         Binding("x", "only_odd", "only workers that differ", id="overview.only_odd"),
         Binding("s", "servers", "pick another server", id="overview.servers"),
         Binding("c", "copy", "copy the verdict, or the selected worker", id="overview.copy"),
+        Binding("o", "log_line", "the line of the log that the verdict names", id="overview.log_line"),
         Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
         Binding("q", "back(True)", "back; twice on the overview: quit", id="overview.quit"),
         Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
@@ -88,7 +77,7 @@ class Overview(Screen[None]):
     ]
 
     def __init__(self) -> None:
-        super().__init__(classes="-waiting -few")
+        super().__init__(classes="-waiting")
         self.verdict = VerdictBar(id="verdict")
         self.tabs = PanelTabs(_NAMES, id="tabs")
         self.waiting = WaitingPanel(id="waiting")
@@ -99,6 +88,8 @@ class Overview(Screen[None]):
         self.zoomed = False
         self.frozen: Snapshot | None = None
         self._quit_is_asked = False
+        self._wanted: dict[str, int] = {}  # by panel, since the situation was another
+        self._situation: tuple[object, ...] = ()
 
     @property
     def session(self) -> Session:
@@ -129,6 +120,7 @@ class Overview(Screen[None]):
         self._show_active()
         self.body.mount(*(self.panels[number] for number in ("1", "2", "5", "3", "4")))  # as the grid has them
         self.panels[self.active].focus(scroll_visible=False)
+        self.call_after_refresh(self._arrange)  # the panels know by then what they have to show
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return bool(self.panels) or action in _ANY_TIME or not hasattr(type(self), f"action_{action}")
@@ -150,7 +142,6 @@ class Overview(Screen[None]):
         with self.app.batch_update():
             waits = snapshot.server is None and not snapshot.log_only
             self.set_class(waits, "-waiting")
-            self.set_class(_row_count(snapshot) <= _FEW, "-few")
             if not waits and not self.panels:  # last: each change of a class styles the panels again
                 self._add_panels()
             self.verdict.receive(snapshot)
@@ -159,7 +150,39 @@ class Overview(Screen[None]):
                 panel.receive(snapshot)
             loud = frozenset({"3"}) if snapshot.verdict.odd_ranks else frozenset[str]()
             self.tabs.set_active(self.active, loud)
+            self._arrange()
             self._show_hints(snapshot)
+
+    def _arrange(self) -> None:
+        """Give every panel its place. Rows once wanted stay until the situation changes: a calm screen stays."""
+        snapshot, (width, height) = self.shown, self.size
+        if not self.panels or not width or self.has_class("-waiting"):
+            return
+        verdict = snapshot.verdict
+        server = snapshot.server.pid if snapshot.server is not None else 0
+        situation = (width, height, verdict.state, verdict.odd_ranks, server, len(snapshot.ranks))
+        if situation != self._situation:
+            self._situation, self._wanted = situation, {}
+        for number, panel in self.panels.items():
+            across = panel.size.width or width
+            self._wanted[number] = max(self._wanted.get(number, 0), panel.wants(across, height // 3))
+        least, most = self.verdict.wanted_rows(width)
+        self._wanted["verdict"] = max(self._wanted.get("verdict", 0), most)
+        has_ended = verdict.state == "crashed" or (bool(self.panels["3"].view) and _has_ended(snapshot))
+        rows = {number: self._wanted[number] or _guess(number, snapshot) for number in self.panels}
+        wants = Wants(least, self._wanted["verdict"], rows, has_ended)
+        made = arrange(width, height, wants, self.active, self.zoomed)
+        self.verdict.styles.height = made.verdict
+        self.tabs.display = made.has_tabs
+        for number, panel in self.panels.items():
+            place = made.places.get(number)
+            panel.display = place is not None
+            if place is not None:
+                panel.styles.offset = (place.x, place.y)
+                panel.styles.width, panel.styles.height = place.width, place.height
+
+    def on_resize(self) -> None:
+        self._arrange()
 
     @property
     def shown(self) -> Snapshot:
@@ -176,6 +199,10 @@ class Overview(Screen[None]):
 
     def _show_panel_hints(self, snapshot: Snapshot) -> None:
         own = list(self.panels[self.active].HINTS)
+        if _has_ended(snapshot):  # nothing is left to take a stack of
+            own = [hint for hint in own if hint[0] not in ("d", "D")]
+        if any(step.key == "o" for step in snapshot.verdict.next):
+            own.insert(0, ("o", "first error"))
         if len(snapshot.candidates) > 1:
             own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
         own.append(("z", "unzoom" if self.zoomed else "zoom"))
@@ -186,7 +213,7 @@ class Overview(Screen[None]):
     def _show_active(self) -> None:
         for number, panel in self.panels.items():
             panel.set_class(number == self.active, "-active")
-        self.set_class(self.zoomed, "-zoomed")
+        self._arrange()
         self.tabs.set_active(self.active, self.tabs.loud)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -248,6 +275,18 @@ class Overview(Screen[None]):
         if self._quit_is_asked and event.key != "q":
             self._quit_is_asked = False
             self._show_hints(self.shown)
+
+    def on_verdict_bar_pressed(self) -> None:
+        """A click on the verdict."""
+        self.action_why()
+
+    def action_log_line(self) -> None:
+        number = next((step.line for step in self.shown.verdict.next if step.line is not None), None)
+        if number is None:
+            self.notify("the verdict names no line of the log", markup=False)
+            return
+        self._activate("4")
+        cast("LogPanel", self.panels["4"]).goto_line(number)
 
     async def action_log(self, action: str) -> None:
         self._activate("4")
@@ -327,10 +366,14 @@ class Overview(Screen[None]):
         yield "Copy the view", "As plain text", self.action_copy_view
 
 
-def _row_count(snapshot: Snapshot) -> int:
-    """Processes to expect, from the first moment on, so that the layout does not jump when they start."""
-    if snapshot.server is None:
-        return 0
-    args = snapshot.server.args
-    local = args.tp * args.pp // max(1, args.nnodes)
-    return max(local, len(snapshot.ranks)) + 2
+def _guess(number: str, snapshot: Snapshot) -> int:
+    """Rows of a panel that has shown nothing yet, so that the layout does not jump when the ranks start."""
+    ranks = len(snapshot.ranks)
+    if snapshot.server is not None:
+        args = snapshot.server.args
+        ranks = max(ranks, args.tp * args.pp // max(1, args.nnodes))
+    return {"1": 7, "2": 2 + ranks, "3": 4 + ranks, "5": 4}.get(number, 0)
+
+
+def _has_ended(snapshot: Snapshot) -> bool:
+    return bool(snapshot.clocks) and not any(process.alive for process in snapshot.procs.processes)

@@ -97,6 +97,10 @@ class GpuPanel(Panel[GpuView]):
             self.top = max(marked - height + 1, min(self.top, marked))
         return lines
 
+    def wanted_rows(self, view: GpuView, width: int, room: int) -> int:
+        rows = view.rows if len(view.rows) < room else fold(view.rows)
+        return len(_silence(view, room)) + max(1, 1 + len(rows) + sum(len(row.whys) for row in rows))
+
     def probe_label(self) -> str:
         return (self.snapshot.gpu.source if self.snapshot else "") or "NVML"
 
@@ -156,7 +160,7 @@ def select(snapshot: Snapshot, long: bool = True) -> GpuView:
             util_history=tuple(by_slot(util, now, SLOTS, SLOT_S)),
             long=history(used, util, power, snapshot.t) if long else None,
         )
-        rows.append(row)
+        rows.append(row if row.odd or not odd else row.beside_the_culprit())
         rows += [_slice_row(gpu, part) for part in gpu.slices]
     names = {gpu.name for gpu in reading.gpus if gpu.name}
     name = ""

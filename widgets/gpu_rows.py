@@ -45,6 +45,10 @@ class GpuRow(NamedTuple):
             return None
         return self.used / self.total
 
+    def beside_the_culprit(self) -> GpuRow:
+        """The same row while another rank is the odd one: what follows from that one is told, and not marked."""
+        return self._replace(whys=tuple((words, "dim" if style == "odd" else style) for words, style in self.whys))
+
     @property
     def stands_out(self) -> bool:
         return self.odd or bool(self.error) or any(style in ("odd", "bad") for _, style in self.whys)
@@ -234,5 +238,5 @@ def _util_style(row: GpuRow) -> str:
     if row.util is None:
         return "dim"
     if row.summary.work == "spins":
-        return "odd"
+        return "odd" if row.stands_out else "dim"
     return "ok" if row.util >= 5 else "dim"

@@ -71,7 +71,15 @@ class Panel(Painted, Generic[View], can_focus=True):
         """What stands at the right end of the title row."""
         return ()
 
+    def wanted_rows(self, view: View, width: int, room: int) -> int:
+        """Rows under the title that show everything, or all that ``room`` rows can hold."""
+        return len(self.paint(view, width, room))
+
     # what the screen calls
+
+    def wants(self, width: int, room: int) -> int:
+        """Rows that the panel would fill at this width, its title included; 0 while it has nothing to show."""
+        return 0 if self.view is None else 1 + self.wanted_rows(self.view, width, room)
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot. Nothing happens while the panel is hidden; it catches up when shown."""

@@ -37,6 +37,10 @@ class StartupView(NamedTuple):
     rows: tuple[RankRow, ...]
     bars: tuple[BarView, ...]
     took: tuple[tuple[str, int], ...]
+    total_s: int | None
+    usual: tuple[tuple[str, float], ...]  # (phase, median seconds) of finished starts like this one
+    usual_s: float | None  # of a whole start
+    to_go_s: int | None
     identity: str
     up_s: int | None
     state: str
@@ -84,15 +88,28 @@ def select(snapshot: Snapshot) -> StartupView:
         identity = " · ".join(part for part in (model, shape, version, pid) if part)
         if server is not None and server.started_epoch is not None:
             up_s = rough(snapshot.epoch + snapshot.t - server.started_epoch)
+    base, to_go = snapshot.baseline, snapshot.eta.remains_s
     return StartupView(
         columns=columns_for(snapshot),
         rows=rank_rows(snapshot),
         bars=_bars(snapshot),
         took=phase_times(snapshot),
+        total_s=_total_s(snapshot),
+        usual=tuple((one.phase, one.median_s) for one in base.phases) if base is not None else (),
+        usual_s=base.ready_median_s if base is not None else None,
+        to_go_s=None if to_go is None else rough(to_go),
         identity=identity,
         up_s=up_s,
         state=snapshot.verdict.state,
     )
+
+
+def _total_s(snapshot: Snapshot) -> int | None:
+    """How long the start has taken, until ready; None: not known, or over without."""
+    if snapshot.log.ready_line is not None:
+        return None if snapshot.eta.took_s is None else round(snapshot.eta.took_s)
+    began = snapshot.began_t
+    return None if began is None or snapshot.verdict.state == "crashed" else rough(snapshot.t - began)
 
 
 def _bars(snapshot: Snapshot) -> tuple[BarView, ...]:
@@ -120,9 +137,10 @@ def paint(view: StartupView, width: int, height: int) -> list[Line]:
     """Column names, one row per group, the bar, the times; what does not fit goes in that order from the end."""
     label = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
     names, widths = _plan(view.columns, width - label)
-    body = [_row_line(row, label, widths, width) for row in view.rows]
+    has_failed = view.state == "crashed"
+    body = [_row_line(row, label, widths, width, has_failed and _is_culprit(row, view)) for row in view.rows]
     bars = [_bar_line(item, width) for item in view.bars]
-    took = _took_line(view, label, widths)
+    times = _time_lines(view, label, widths, width)
     head: Line = (cell("", label), *(cell(n, w, "dim") for n, w in zip(names, widths, strict=True)))
     rows = [head, *body]
     if len(view.rows) == 1:  # a single rank has cells of its own in every column: its words get a row
@@ -131,9 +149,13 @@ def paint(view: StartupView, width: int, height: int) -> list[Line]:
         rows.pop()
     if bars and height > len(rows):
         rows += bars[: 1 if height - len(rows) < 3 else 2]
-    if took and height > len(rows):
-        rows.insert(1 + len(body), took)
+    for line in times[: max(0, height - len(rows))]:
+        rows.insert(1 + len(body), line)
     return rows
+
+
+def _is_culprit(row: RankRow, view: StartupView) -> bool:
+    return row.odd or not any(one.odd for one in view.rows)
 
 
 def _plan(columns: Sequence[Phase], room: int) -> tuple[list[str], list[int]]:
@@ -153,12 +175,15 @@ def _label(row: RankRow) -> str:
     return clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
 
 
-def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int) -> Line:
+def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int, has_failed: bool) -> Line:
     mark = "!" if row.odd else " "
     label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "strong")
     spans = [cell(mark + _label(row), label_width, label_style)]
     for state, cells in zip(row.cells, widths, strict=True):
         glyph, style = _MARKS.get(state, ("·", "dim"))
+        if has_failed and state in (NOW, NEXT):
+            spans.append(cell("✗", cells, "bad"))
+            continue
         spans.append(cell(glyph, cells, "odd" if row.odd and state in (NOW, NEXT) else style))
     words = _words(row)
     style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")
@@ -205,12 +230,24 @@ def _bar_line(item: BarView, width: int) -> Line:
     return ((name, ""), *bar(share, length, style), (numbers, "strong"), (tail[len(numbers) :], "dim"))
 
 
-def _took_line(view: StartupView, label_width: int, widths: Sequence[int]) -> Line:
-    if not view.took:
-        return ()
-    times = dict(view.took)
-    spans = [cell(" took", label_width, "dim")]
+def _time_lines(view: StartupView, label_width: int, widths: Sequence[int], width: int) -> list[Line]:
+    """What each phase took, and what it usually takes; the last to be shown first."""
+    took = {phase: float(seconds) for phase, seconds in view.took}
+    total = f"total {age(view.total_s)}" if view.total_s is not None else ""
+    lines = [_time_line(" took", took, total, view, (label_width, widths, width))] if took else []
+    if view.usual:
+        total = f"total {age(view.usual_s)}" if view.usual_s is not None else ""
+        total += f", to go ~{age(view.to_go_s)}" if view.to_go_s is not None else ""
+        lines.insert(0, _time_line(" usual", dict(view.usual), total, view, (label_width, widths, width)))
+    return lines
+
+
+def _time_line(
+    name: str, times: dict[str, float], total: str, view: StartupView, room: tuple[int, Sequence[int], int]
+) -> Line:
+    label_width, widths, width = room
+    spans = [cell(name, label_width, "dim")]
     for phase, cells in zip(view.columns, widths, strict=True):
         text = age(times[phase.name]) if phase.name in times else ""
         spans.append(cell(text if cell_len(text) < cells else "", cells, "dim"))
-    return tuple(spans)
+    return _with_words((*spans, ("", "")), total, "dim", width)

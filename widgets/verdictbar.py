@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
+from textual.message import Message
 
 from sgmon.text import clean
 from sgmon.units import age, duration, percent, plural
@@ -31,6 +32,9 @@ class VerdictView(NamedTuple):
 
 class VerdictBar(Painted):
     """Row 0 is always the verdict in words. Then evidence, the next command, and the way here."""
+
+    class Pressed(Message):
+        """A click."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -68,9 +72,16 @@ class VerdictBar(Painted):
             self._painted = state
             self.show_lines(paint(view, self.size.width, self.size.height))
 
+    def wanted_rows(self, width: int) -> tuple[int, int]:
+        """(rows for the headline, a fact and the first step; rows for everything)."""
+        return (2, 4) if self.snapshot is None else wanted(select(self.snapshot, self.note), width)
+
     def on_resize(self, event: events.Resize) -> None:
         self._painted = ()
         self.update_view()
+
+    def on_click(self) -> None:
+        self.post_message(self.Pressed())
 
 
 def select(snapshot: Snapshot, note: str = "") -> VerdictView:
@@ -103,22 +114,50 @@ def _counted(state: str, seconds: float) -> int:
 
 
 def paint(view: VerdictView, width: int, height: int) -> list[Line]:
-    """``height`` rows: the first is the verdict, the last the next step (and above it the history)."""
+    """``height`` rows: the verdict, what says so, what to do next, and (with rows to spare) how it came to this.
+
+    The first step stands whole whatever the height; then come the facts, the other steps and the history.
+    """
     head = headline_rows(view, width)
-    tail: list[Line] = []
-    if view.verdict.next and height >= 3:
-        tail = next_rows(view.verdict.next, width, 2 if height >= 7 else 1)
-    if height >= 8 and len(view.history) > 1:
-        tail = [*tail, history_row(view, width)]
-    room = height - len(tail)
-    evidence = [evidence_line(item) for item in view.verdict.evidence]
-    evidence += [missing_line(item.signal, item.why, item.remedy) for item in view.verdict.missing]
-    if room - len(head) < min(1, len(evidence)):  # a very low screen: the headline may not take it all
-        head = head[: max(1, room - min(1, len(evidence)))]
-        head[-1] = crop((*head[-1], ("…", "dim")), width) if width_of(head[-1]) < width else head[-1]
-    rows = [*head, *flow(evidence, width, room - len(head))]
+    facts = fact_lines(view)
+    steps = [step_rows(step, index, width) for index, step in enumerate(view.verdict.next)]
+    room = height - len(head)
+    while len(head) > 1 and room < min(1, len(facts)) + (len(steps[0]) if steps else 0):
+        head = shortened(head, width)
+        room = height - len(head)
+    shown = 1 if steps else 0
+    while shown < len(steps) and room >= min(3, len(facts)) + sum(map(len, steps[: shown + 1])):
+        shown += 1
+    tail = [row for rows in steps[:shown] for row in rows]
+    spare = room - len(tail)
+    if len(view.history) > 1 and spare > sum(len(wrap(line, width, 10)) for line in facts):
+        tail.append(history_row(view, width))
+    rows = [*head, *flow(facts, width, height - len(head) - len(tail), len(steps) - shown)]
     rows += [()] * (height - len(tail) - len(rows))
     return [*rows, *tail][:height]
+
+
+def wanted(view: VerdictView, width: int) -> tuple[int, int]:
+    """(rows for the headline, a fact and the first step; rows for everything)."""
+    head = len(headline_rows(view, width))
+    facts = fact_lines(view)
+    steps = [len(step_rows(step, index, width)) for index, step in enumerate(view.verdict.next)]
+    least = head + min(1, len(facts)) + (steps[0] if steps else 0)
+    history = 1 if len(view.history) > 1 else 0
+    return least, head + sum(len(wrap(line, width, 10)) for line in facts) + sum(steps) + history
+
+
+def fact_lines(view: VerdictView) -> list[Line]:
+    """The evidence, then what could not be seen."""
+    lines = [evidence_line(item) for item in view.verdict.evidence]
+    return lines + [missing_line(item.signal, item.why, item.remedy) for item in view.verdict.missing]
+
+
+def shortened(head: Sequence[Line], width: int) -> list[Line]:
+    """One row less of the headline; what was cut shows."""
+    rows = list(head[:-1])
+    rows[-1] = (*rows[-1], ("…", "dim")) if width_of(rows[-1]) < width else crop((*rows[-1], ("…", "dim")), width)
+    return rows
 
 
 def headline_rows(view: VerdictView, width: int) -> list[Line]:
@@ -164,41 +203,40 @@ def missing_line(signal: str, why: str, remedy: str) -> Line:
     return (*line, (f"; fix: {clean(remedy, 200)}", "dim")) if remedy else line
 
 
-def flow(lines: Sequence[Line], width: int, room: int) -> list[Line]:
-    """Lines into ``room`` rows: each gets one row, and long ones more while rows are to spare."""
-    if room <= 0:
+def flow(lines: Sequence[Line], width: int, room: int, more_steps: int = 0) -> list[Line]:
+    """Lines into ``room`` rows: each gets one row, and long ones more while rows are to spare. What is left out,
+    and ``more_steps``, is counted in the last row."""
+    if room <= 0 or not lines:
         return []
-    if len(lines) > room:
-        shown = [crop(line, width) for line in lines[:room]]
-        hint = (f" +{len(lines) - room} more: v", "dim")
-        shown[-1] = join_ends(lines[room - 1], (hint,), width)
-        return shown
+    hidden = max(0, len(lines) - room)
+    left_out = [f"+{hidden} more"] if hidden else []
+    left_out += [f"+{plural(more_steps, 'step')}"] if more_steps else []
+    hint: Line = ((f" {', '.join(left_out)}: v", "dim"),) if left_out else ()
     spare = room - len(lines)
     rows: list[Line] = []
-    for line in lines:
+    for line in lines[:room]:
         wrapped = wrap(line, width, indent=10)
-        take = min(len(wrapped), 1 + spare)
+        take = max(1, min(len(wrapped), 1 + spare))
         spare -= take - 1
         rows += [crop(line, width)] if take == 1 else wrapped[:take]
+    if hint:
+        rows[-1] = join_ends(lines[room - 1] if hidden else rows[-1], hint, width)
     return rows
 
 
-def next_rows(steps: Sequence[NextStep], width: int, room: int) -> list[Line]:
-    """What to do next, with the command to copy; several steps while there are rows."""
-    rows: list[Line] = []
-    for index, step in enumerate(steps[:room]):
-        lead = " next     " if index == 0 else " or       "
-        line: Line = ((lead, "key"), (clean(step.text, 300), "strong" if index == 0 else ""))
-        command = clean(step.command, 400)
-        if command:
-            line = (*line, ("   $ ", "dim"), (command, "accent"))
-        if width_of(line) > width and command and room > len(rows) + 1 and len(steps) == 1:
-            rows.append(crop(line[:2], width))
-            line = (("        $ ", "dim"), (command, "accent"))
-        rows.append(crop(line, width))
-    if len(steps) > room and rows:
-        rows[-1] = join_ends(rows[-1], ((f" +{plural(len(steps) - room, 'step')}: v", "dim"),), width)
-    return rows[: max(1, room)]
+def step_rows(step: NextStep, index: int, width: int) -> list[Line]:
+    """A step, whole: the key that does it, the words, the command; on a row of its own where it does not fit."""
+    lead: Line = ((" next     " if index == 0 else " or       ", "key"),)
+    if step.key:
+        lead = (*lead, (step.key, "key"), (": ", "dim"))
+    line: Line = (*lead, (clean(step.text, 300), "strong" if index == 0 else ""))
+    command = clean(step.command, 400)
+    if not command or (step.key and width < 80):  # the key does the same
+        return wrap(line, width, indent=10)
+    whole: Line = (*line, ("   $ ", "dim"), (command, "accent"))
+    if width_of(whole) <= width:
+        return [whole]
+    return [*wrap(line, width, indent=10), *wrap((("        $ ", "dim"), (command, "accent")), width, indent=10)]
 
 
 def history_row(view: VerdictView, width: int) -> Line:

@@ -73,7 +73,7 @@ class WorkerRow(NamedTuple):
         """Rows with the same key may be shown as one. The state of the moment is no difference while a rank works."""
         kind = "rank" if self.is_rank else self.label
         moment = ("works",) if self.activity_style == "ok" and self.state in _LIVELY else (self.state, self.blocked)
-        return (kind, self.role, moment, self.odd, self.same_log, bool(self.compilers), self.activity)
+        return (kind, self.role, moment, self.odd, self.same_log, bool(self.compilers), bool(self.activity))
 
 
 def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:

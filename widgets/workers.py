@@ -106,6 +106,10 @@ class WorkersPanel(Panel[WorkersView]):
         self.top = max(index - room + 1, min(self.top, index))
         return [header_line(layout), *lines] if self.fixed_rows else lines
 
+    def wanted_rows(self, view: WorkersView, width: int, room: int) -> int:
+        rows = len(view.rows) + len(view.helpers)
+        return max(1, 1 + (rows if rows < room else len(fold_rows(view.rows)) + len(view.helpers)))
+
     # the cursor
 
     @property

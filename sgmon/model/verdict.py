@@ -41,10 +41,15 @@ class Evidence(Struct, frozen=True):
 
 
 class NextStep(Struct, frozen=True):
-    """What to do next: words, and a command to copy (may be empty)."""
+    """What to do next: words, and a command to copy (may be empty).
+
+    key: the key of the dashboard that does the same ("" where none does); line: the line of the log that it shows.
+    """
 
     text: str
     command: str = ""
+    key: str = ""
+    line: int | None = None
 
 
 class Verdict(Struct, frozen=True):

@@ -240,7 +240,7 @@ async def test_tab_goes_through_the_panels_in_the_order_of_their_numbers() -> No
 
 
 async def test_the_cursor_follows_the_keys_and_enter_opens_that_worker() -> None:
-    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+    async with running(fakes.stuck(), (120, 60)) as (app, _, pilot):
         await pilot.press("3", "up")
         await pilot.press("enter")
         await pilot.pause()
@@ -366,7 +366,7 @@ async def test_a_sleeper_that_wakes_for_a_moment_keeps_its_place() -> None:
     awake = tuple(
         replace(p, state="R", call=None, wchan=None) if p.rank == "TP1" else p for p in snapshot.procs.processes
     )
-    async with running(snapshot, (120, 40)) as (app, engine, pilot):
+    async with running(snapshot, (120, 60)) as (app, engine, pilot):
         before = app.screen.worker_panel.text  # type: ignore[attr-defined]
         await give(engine, pilot, replace(snapshot, t=snapshot.t + 1, procs=replace(snapshot.procs, processes=awake)))
         row = next(line for line in app.screen.worker_panel.text.splitlines() if " TP1 " in line)  # type: ignore[attr-defined]

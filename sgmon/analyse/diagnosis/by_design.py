@@ -63,7 +63,7 @@ def other_node(context: Context) -> Verdict | None:
         evidence=tuple(evidence),
         next=(
             NextStep("See whether that node runs and reaches this address", _reach(args.dist_init_addr)),
-            NextStep("Take the stacks of all ranks, merged", "sgmon stacks"),
+            NextStep("Take the stacks of all ranks, merged", "sgmon stacks", key="D"),
         ),
     )
 

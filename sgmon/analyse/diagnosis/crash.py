@@ -235,5 +235,6 @@ def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]
         return ()  # a command or a pipe: the log panel has its text
     if error is not None:
         start = max(1, error.line - 5)
-        return (NextStep("Read the log around the first cause", f"sed -n '{start},{error.line + 25}p' {path}"),)
+        command = f"sed -n '{start},{error.line + 25}p' {path}"
+        return (NextStep("Read the log around the first cause", command, key="o", line=error.line),)
     return (NextStep("Read the end of the log", f"tail -n 60 {path}"),)

@@ -19,7 +19,7 @@ _OUTPUT = {
     "null": "the server's output goes to /dev/null",
     "none": "the server has no output open",
 }
-STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks")
+STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks", key="D")
 
 
 def log_fact(context: Context) -> Evidence:
@@ -75,7 +75,7 @@ def wait_fact(context: Context, rank: Rank) -> Evidence:
 
 
 def dump_step(rank: Rank) -> NextStep:
-    return NextStep(f"See where {rank.label} is", f"py-spy dump --nonblocking --pid {rank.pid}")
+    return NextStep(f"See where {rank.label} is", f"py-spy dump --nonblocking --pid {rank.pid}", key="d")
 
 
 def since(context: Context, t: float) -> str:

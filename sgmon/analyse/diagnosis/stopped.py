@@ -93,5 +93,9 @@ def _steps(halted: list[Process], frozen: bool, traced: list[Process]) -> tuple[
     pids = " ".join(str(p.pid) for p in halted)
     return (
         NextStep("Resume it", f"kill -CONT {pids}"),
-        NextStep("See where it is (works on a paused process)", f"py-spy dump --nonblocking --pid {halted[0].pid}"),
+        NextStep(
+            "See where it is (works on a paused process)",
+            f"py-spy dump --nonblocking --pid {halted[0].pid}",
+            key="d",
+        ),
     )
