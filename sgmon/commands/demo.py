@@ -18,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--server-only", action="store_true", help="no dashboard: one JSON line with pid, port and log"
     )
     parser.add_argument("--tp", type=int, metavar="N", help="number of ranks (default: the scenario's own)")
-    parser.add_argument("--version", default="0.5.23", help="version to play: 0.5.23 or 0.5.9")
+    parser.add_argument(
+        "--version", default="", help="version to play: SGLang 0.5.23 (default) or 0.5.9, vLLM 0.32.0"
+    )
     parser.add_argument("--speed", type=float, default=1.0, metavar="F", help="4: four times as fast")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="HTTP port (default: a free one)")
     add_screen_arguments(parser)

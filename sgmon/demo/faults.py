@@ -36,6 +36,11 @@ def hangs_in_postprocess(play: Play, rank: int) -> bool:
     return play.name == "stuck-rank" and play.odd(rank) and not play.parallel_init
 
 
+def hangs_after_load(play: Play, rank: int) -> bool:
+    """``vllm-stuck-rank``: the weights are read, their post-processing never ends; the others wait in their queue."""
+    return play.name == "vllm-stuck-rank" and play.odd(rank)
+
+
 def in_kv_cache(play: Play, card: Card) -> None:
     """``oom``: the driver says no after most of the pool is there."""
     if play.name == "oom":

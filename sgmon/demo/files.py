@@ -1,4 +1,4 @@
-"""The files of a play: the played sglang package, a model of small real shards, the slots of the ranks."""
+"""The files of a play: the played package, a model of small real shards, the slots of the ranks."""
 
 from __future__ import annotations
 
@@ -24,11 +24,26 @@ if __name__ == "__main__":
 
     main(Play.from_environment())
 '''
+_VLLM = '''\
+"""vllm serve. (Simulated: sgmon demo.)"""
+
+from sgmon.demo.importing import import_for_a_while
+from sgmon.demo.play import Play
+
+import_for_a_while(__name__)
+
+if __name__ == "__main__":
+    from sgmon.demo.played.vllm.entrypoints.cli.serve import ServeSubcommand
+
+    ServeSubcommand.cmd(Play.from_environment())
+'''
+#: family -> the script that is launched, below the played site-packages
+_SCRIPTS = {"sglang": ("sglang/launch_server.py", _LAUNCH_SERVER), "vllm": ("bin/vllm", _VLLM)}
 _METADATA = """\
 Metadata-Version: 2.4
-Name: sglang
+Name: {name}
 Version: {version}
-Summary: Simulated by sgmon demo. Not SGLang.
+Summary: Simulated by sgmon demo. Not the real one.
 """
 
 
@@ -43,14 +58,15 @@ def write_play(play: Play) -> None:
 
 
 def _write_package(play: Play) -> None:
-    package = Path(play.site) / "sglang"
-    package.mkdir(parents=True)
+    site, name = Path(play.site), play.scenario.family
+    package, info = site / name, site / f"{name}-{play.version}.dist-info"
+    script, text = _SCRIPTS[name]
+    for folder in (package, info, (site / script).parent):
+        folder.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text("")
-    (package / "launch_server.py").write_text(_LAUNCH_SERVER)
     (package / "version.py").write_text(f'__version__ = "{play.version}"\n')
-    info = Path(play.site) / f"sglang-{play.version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(_METADATA.format(version=play.version))
+    (site / script).write_text(text)
+    (info / "METADATA").write_text(_METADATA.format(name=name, version=play.version))
 
 
 def _write_model(play: Play) -> None:

@@ -10,6 +10,11 @@ from sgmon.demo.play import GPUS_VARIABLE, PLAY_VARIABLE, Play
 
 
 def launcher_command(play: Play) -> list[str]:
+    if play.scenario.family == "vllm":
+        return [
+            *(sys.executable, str(Path(play.site) / "bin" / "vllm"), "serve", play.model_path),
+            *("-tp", str(play.tp), "--max-model-len", "32768", "--host", "127.0.0.1", "--port", str(play.port)),
+        ]
     command = [
         *(sys.executable, "-m", "sglang.launch_server"),
         *("--model-path", play.model_path),
@@ -25,7 +30,7 @@ def launcher_command(play: Play) -> list[str]:
 
 
 def launcher_environment(play: Play) -> dict[str, str]:
-    """The played sglang comes first on the path, then the sgmon that plays it."""
+    """The played package comes first on the path, then the sgmon that plays it."""
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join((play.site, package_root()))
     environment[PLAY_VARIABLE] = str(Path(play.directory) / "play.json")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -48,3 +49,15 @@ class Mapping:
     def close(self) -> None:
         self.view.release()
         _libc.munmap(self._address, self.size)
+
+
+def read_slowly(path: str, takes_s: float, *, random: bool = False) -> Mapping:
+    """Map a shard and touch all of its pages, spread over the time that it is to take."""
+    shard = Mapping(path, random=random)
+    pages = shard.size // PAGE
+    steps = max(1, min(pages, int(takes_s / 0.1)))
+    for step in range(steps):
+        for page in range(step * pages // steps, (step + 1) * pages // steps):
+            shard.view[page * PAGE]
+        time.sleep(takes_s / steps)
+    return shard

@@ -10,6 +10,7 @@ class Scenario(Struct, frozen=True):
 
     name: str
     text: str
+    family: str = "sglang"
     tp: int = 4
     nnodes: int = 1
     odd_rank: int | None = None
@@ -63,7 +64,17 @@ _ALL = (
     ),
     Scenario("warmup-stuck", "open port, but /health says 503: TP1 never hears of the warm-up request", odd_rank=1),
     Scenario("gate", "--gated-launch-port: the ranks wait by design until somebody activates them"),
+    Scenario("vllm", "a vLLM start that goes well, torch.compile and graphs included", family="vllm"),
+    Scenario(
+        "vllm-stuck-rank",
+        "vLLM goes silent after the bar is at 100 %: TP2 never ends its load, which vLLM sets no limit to",
+        family="vllm",
+        odd_rank=2,
+    ),
 )
+
+#: versions that are played, the default first
+VERSIONS: dict[str, tuple[str, ...]] = {"sglang": ("0.5.23", "0.5.9"), "vllm": ("0.32.0",)}
 
 BY_NAME: dict[str, Scenario] = {scenario.name: scenario for scenario in _ALL}
 

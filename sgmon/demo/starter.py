@@ -16,8 +16,8 @@ from types import TracebackType
 from sgmon.demo.files import write_play
 from sgmon.demo.launch import package_root
 from sgmon.demo.play import Play
-from sgmon.demo.scenarios import BY_NAME
-from sgmon.demo.wording import known_versions
+from sgmon.demo.scenarios import BY_NAME, VERSIONS
+from sgmon.servers import registry
 
 _MOST_RANKS = 16
 
@@ -78,12 +78,15 @@ def start(
     scenario: str,
     *,
     tp: int | None = None,
-    version: str = "0.5.23",
+    version: str = "",
     speed: float = 1.0,
     port: int = 0,
     directory: str | None = None,
 ) -> DemoServer:
-    """Start a simulated server and return at once. ``directory`` must be new or empty; it is removed at the end."""
+    """Start a simulated server and return at once. ``directory`` must be new or empty; it is removed at the end.
+
+    version: "" for the newest that is played.
+    """
     play = _make_play(scenario, tp, version, speed, port, directory)
     try:
         write_play(play)
@@ -114,11 +117,13 @@ def _make_play(name: str, tp: int | None, version: str, speed: float, port: int,
         raise RuntimeError("the simulated server needs Linux: it is watched through /proc")
     if name not in BY_NAME:
         raise ValueError(f"no scenario {name!r}; there are: {', '.join(BY_NAME)}")
-    if version not in known_versions():
-        raise ValueError(f"the demo plays SGLang {' and '.join(known_versions())}, not {version}")
     if speed <= 0:
         raise ValueError(f"the speed must be above 0, not {speed:g}")
     scenario = BY_NAME[name]
+    versions = VERSIONS[scenario.family]
+    if version and version not in versions:
+        label = registry.get(scenario.family).label
+        raise ValueError(f"the demo plays {label} {' and '.join(versions)}, not {version}")
     ranks = tp or scenario.tp
     least = max(2, (scenario.odd_rank or 0) + 1) * scenario.nnodes
     if ranks % scenario.nnodes or not least <= ranks <= _MOST_RANKS:
@@ -126,7 +131,7 @@ def _make_play(name: str, tp: int | None, version: str, speed: float, port: int,
     taken = _free_ports(3)
     return Play(
         name=name,
-        version=version,
+        version=version or versions[0],
         speed=speed,
         tp=ranks,
         nnodes=scenario.nnodes,

@@ -38,10 +38,6 @@ def _defaults(version: str) -> dict[str, Any]:
     return values
 
 
-def known_versions() -> tuple[str, ...]:
-    return ("0.5.23", "0.5.9")
-
-
 def server_args_line(play: Play) -> str:
     """One line of 11-19 kB: ServerArgs(...) up to 0.5.18, a dict from 0.5.20 on."""
     values = dict(_defaults(play.version))

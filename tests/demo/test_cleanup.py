@@ -98,6 +98,7 @@ def test_stop_twice(tmp_path: Path) -> None:
     [
         ({"scenario": "no-such"}, "no scenario 'no-such'; there are: healthy"),
         ({"scenario": "healthy", "version": "0.1"}, "plays SGLang 0.5.23 and 0.5.9"),
+        ({"scenario": "vllm", "version": "0.5.23"}, "plays vLLM 0.32.0"),
         ({"scenario": "healthy", "speed": 0}, "above 0"),
         ({"scenario": "stuck-rank", "tp": 4}, "--tp 6 to 16, not 4"),
         ({"scenario": "missing-peer", "tp": 5}, "--tp 4 to 16, not 5"),

@@ -36,6 +36,8 @@ CASES = [
     Case("compiling", 2, 0, "ready", [], "ready", set()),
     Case("stopped", 2, 3, "stopped", ["TP1"], "TP1", {"stopped", "suspect"}),
     Case("stuck-rank", None, 3, "stalled", ["TP5"], "TP5", {"suspect", "stalled"}),
+    Case("vllm", 2, 0, "ready", [], "ready", set()),
+    Case("vllm-stuck-rank", 3, 3, "stalled", ["TP2"], "TP2", {"suspect", "stalled"}),
     Case("nccl-hang", 4, 3, "stalled", ["TP3"], "TP3", {"suspect", "stalled"}),
     Case("crash", 4, 5, "crashed", ["TP2"], "TP2", {"crashed"}),
     Case("oom", 4, 5, "crashed", None, "memory", {"crashed"}),

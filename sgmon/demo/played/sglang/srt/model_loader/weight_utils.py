@@ -5,7 +5,6 @@ The multi-thread reader is the default from 0.5.10 on; before it one shard was m
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,23 +12,11 @@ from itertools import islice
 
 from sgmon.demo.bar import Bar
 from sgmon.demo.card import Card
-from sgmon.demo.mapping import PAGE, Mapping
+from sgmon.demo.mapping import Mapping, read_slowly
 from sgmon.demo.play import Play
 
 #: SGLang's default is 8; fewer threads keep a TP8 demo light
 MAX_WORKERS = 4
-
-
-def _load_file(path: str, takes_s: float, *, random: bool) -> Mapping:
-    """Map a shard and touch all of its pages, spread over the time that it is to take."""
-    shard = Mapping(path, random=random)
-    pages = shard.size // PAGE
-    steps = max(1, min(pages, int(takes_s / 0.1)))
-    for step in range(steps):
-        for page in range(step * pages // steps, (step + 1) * pages // steps):
-            shard.view[page * PAGE]
-        time.sleep(takes_s / steps)
-    return shard
 
 
 def buffered_multi_thread_safetensors_weights_iterator(files: list[str], play: Play, card: Card) -> Iterator[Mapping]:
@@ -37,7 +24,7 @@ def buffered_multi_thread_safetensors_weights_iterator(files: list[str], play: P
     random = play.scenario.name == "slow-disk"
 
     def submit(path: str, part: float = 1.0) -> Future[Mapping]:
-        return executor.submit(_load_file, path, each_s * part, random=random)
+        return executor.submit(read_slowly, path, each_s * part, random=random)
 
     with ThreadPoolExecutor(MAX_WORKERS) as executor:
         rest = iter(files)
@@ -64,7 +51,7 @@ def safetensors_weights_iterator(files: list[str], play: Play, card: Card) -> It
     if card.rank == 0:
         bar = Bar(len(files), "Loading safetensors checkpoint shards", words=True, ends_lines=True)
     for path in files:
-        shard = _load_file(path, each_s, random=random)
+        shard = read_slowly(path, each_s, random=random)
         yield shard
         shard.close()
         if bar:
