@@ -124,13 +124,13 @@ class ActivityTracker:
         hole_s = self._hole_s(t)
         before = {key: watched.process.cpu_s for key, watched in self._watched.items()} if hole_s else {}
         present = set()
-        leads = sum(1 for process in reading.processes if process.role in ESSENTIAL_ROLES and process.alive) > 1
+        leads = {process.ppid for process in reading.processes if process.role in ESSENTIAL_ROLES and process.alive}
         for process in reading.processes:
             key = process.key
             if process.role not in ESSENTIAL_ROLES and key not in self._watched:
                 continue
             present.add(key)
-            self._process(key, process, t, began_t, leads and process.role is Role.LAUNCHER)
+            self._process(key, process, t, began_t, process.pid in leads)
             if hole_s is not None:
                 self._after_hole(self._watched[key], before.get(key), hole_s, t)
         for key, watched in self._watched.items():
