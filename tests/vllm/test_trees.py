@@ -8,6 +8,7 @@ from sgmon.analyse.gpu.rank_mapping import assign, gpu_of
 from sgmon.analyse.ranks.make import subjects
 from sgmon.analyse.store import Store
 from sgmon.collect.probes.base import Watched
+from sgmon.collect.probes.port import PortProbe
 from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.discovery import TargetError, find
 from sgmon.model import Event, Gpu, GpuProcess, Role
@@ -241,6 +242,7 @@ def test_orphans_are_named_as_such(tmp_path):
     fake.add(1054, "VLLM::Worker_TP0", ppid=948)
     seen = find(fake.root, Settings())
     assert seen.server is None
+    assert [(one.pid, one.title) for one in seen.orphans] == [(948, "VLLM::EngineCore"), (1054, "VLLM::Worker_TP0")]
     with pytest.raises(TargetError, match="is vLLM's, but its launcher is gone"):
         find(fake.root, Settings(pid=1054))
 
@@ -327,3 +329,13 @@ def test_messages_say_which_server_is_which(tmp_path):
     seen = find(fake.root, Settings(port=4))
     verdict = Store(0.0).step(Event(0.0, "server", seen)).verdict
     assert "8000 (vLLM, pid 200), 30000 (SGLang, pid 100)" in verdict.headline
+
+
+def test_a_server_without_a_tcp_port_has_none_that_others_could_hold(tmp_path):
+    tree = Tree(tmp_path, "--uds", "/run/v.sock")
+    tree.read()
+    reading = PortProbe(tree.watched).read()
+    assert (reading.answer, reading.listeners) == ("skipped", ()) and "/run/v.sock" in reading.note
+    headless = Tree(tmp_path / "b", "--headless", "-dp", "2")
+    headless.read()
+    assert PortProbe(headless.watched).read() is None

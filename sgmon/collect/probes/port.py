@@ -70,6 +70,8 @@ class PortProbe:
         port = self._watched.settings.port or (server.args.port if server else None)
         if port is None:
             return None
+        if server is not None and self._watched.settings.port is None and (server.args.headless or server.args.uds):
+            return _no_port(server.args)
         identity = (server.pid, server.start_ticks) if server else None
         if identity != self._server:
             self._server = identity
@@ -281,6 +283,14 @@ def _reachable(host: str) -> frozenset[str]:
     if bare == "localhost":
         return frozenset({"127.0.0.1", "::1"})
     return frozenset({bare}) if bare.replace(".", "").isdigit() or ":" in bare else frozenset()
+
+
+def _no_port(args: ServerArgs) -> PortReading | None:
+    """Of a server without a TCP port: who listens on the default one is a stranger. None: a node without HTTP."""
+    if not args.uds:
+        return None
+    note = f"it listens on the UNIX socket {args.uds}, which is not asked"
+    return PortReading(host=args.uds, port=args.port, answer="skipped", note=note)
 
 
 def _taken(found: tuple[Listener, ...], port: int) -> str:
