@@ -23,7 +23,21 @@ class Shown(NamedTuple):
 
 
 def phase_of_snapshot(snapshot: Snapshot) -> Shown:
-    """The log's phase; what stacks and processes show when the log says nothing or is behind them."""
+    """The log's phase; what stacks and processes show when the log says nothing or is behind them. What they show is
+    never less than before: within a start a phase does not go back."""
+    order = family_of(snapshot).phases.order
+    found = _shown(snapshot)
+    if found.source == "log":
+        return found
+    if any(one.state == "ready" and one.t >= (snapshot.server_seen_t or 0.0) for one in snapshot.verdicts):
+        return Shown("serving", found.source)
+    before = Shown(snapshot.phase, snapshot.phase_source)
+    if found.source == "stack" and order(before.name) < order("scheduler_ready"):
+        return found  # the stack of one more rank may show that it is behind
+    return before if before.source and order(before.name) > order(found.name) else found
+
+
+def _shown(snapshot: Snapshot) -> Shown:
     order = family_of(snapshot).phases.order
     shown = _from_processes(snapshot)
     logged = snapshot.log.phase
@@ -43,9 +57,10 @@ def log_is_lost(snapshot: Snapshot) -> bool:
     return not snapshot.log.phase
 
 
-def phases_of_stacks(snapshot: Snapshot) -> dict[int, str]:
-    """pid -> the phase that its fresh stack proves, for where the log is lost."""
-    if not log_is_lost(snapshot):
+def phases_of_stacks(snapshot: Snapshot, phase: str) -> dict[int, str]:
+    """pid -> the phase that its fresh stack proves, for where the log is lost, or speaks of the launcher alone (in
+    ``phase``): ranks print nothing of their own then."""
+    if not log_is_lost(snapshot) and not family_of(snapshot).phases.of(phase).launcher:
         return {}
     version, rules = version_of(snapshot), rules_of(snapshot.server)
     found = {dump.pid: phase_of(dump, version, rules) for dump in _dumps(snapshot)}
@@ -69,16 +84,18 @@ def _from_processes(snapshot: Snapshot) -> str:
     alive = [p for p in snapshot.procs.processes if p.alive]
     schedulers = [p for p in alive if p.role == Role.WORKER]
     port = snapshot.port
-    if port is not None and port.answer == "http" and any(x.ours for x in port.listeners):
+    answers = port is not None and port.answer == "http" and not all(x.ours is False for x in port.listeners)
+    if port is not None and answers and (schedulers or any(x.ours for x in port.listeners)):
         starting = next((p for p in ("warmup", "http") if family_of(snapshot).phases.order(p) >= 0), "warmup")
         return "ready" if port.status == 200 else starting
-    if not schedulers:
+    late = any(p.role == Role.IMPORTING and p.becomes is Role.WORKER for p in alive)
+    if not schedulers or (late and not snapshot.log.lines):
         return "spawn" if any(p.role in (Role.IMPORTING, Role.ENGINE) for p in alive) else "launch"
     if snapshot.log.lines:
         return "spawn"  # there is a log and it has not come to "init begin" yet: trust its order
     if any(p.shards is not None and p.shards.names for p in schedulers):
         return "weights"
-    if any(p.compilers for p in schedulers):
-        return "graphs"
-    loaded = any(c.load_bytes for c in snapshot.clocks)
-    return "kv_cache" if loaded else "dist_init"
+    if not any(c.load_bytes for c in snapshot.clocks):
+        return "dist_init"
+    graphs = snapshot.server is None or not snapshot.server.args.disable_cuda_graph
+    return "graphs" if graphs and any(p.compilers for p in schedulers) else "kv_cache"

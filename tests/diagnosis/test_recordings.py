@@ -182,7 +182,7 @@ def test_real_nccl_hang_on_two_gpus() -> None:
             "cpu-tp1-stuck-init",
             45.0,
             (),
-            "the scheduler makes no progress while the HTTP server starts, in Scheduler.__init__",
+            "the scheduler makes no progress in the scheduler start, in Scheduler.__init__",
         ),
         ("cpu-tp2-live-hang-load", 25.4, ("TP1",), "(stuck in take_lock_twice) in the weight load"),
         ("cpu-tp2-live-hang-warmup", 29.0, ("TP1",), "(stuck in take_lock_twice) in the warm-up"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from sgmon.analyse.gpu.holders import FOREIGN_BYTES, Holding, holdings_in, in_the_way
 from sgmon.analyse.stacks.memo import Memo
 from sgmon.model import Evidence, Gpu, NextStep, Snapshot, Verdict
@@ -46,17 +44,10 @@ def _findings(snapshot: Snapshot, gpu: Gpu) -> list[Holding]:
 _EXPLAINED = frozenset({"oom_cuda", "not_enough_memory", "memory_unbalanced", "nccl_error", "cuda_error"})
 
 
-def with_holders(snapshot: Snapshot, found: Verdict, facts: tuple[Evidence, ...]) -> Verdict:
-    """The verdict with who holds GPU memory; a crash for want of memory names the largest holder as its cause."""
+def explained_by_holders(snapshot: Snapshot, found: Verdict, facts: tuple[Evidence, ...]) -> bool:
+    """Whether a crash has its cause in who holds GPU memory."""
     error = snapshot.log.error
-    if not facts or found.state != "crashed" or error is None or error.kind not in _EXPLAINED:
-        return replace(found, evidence=(*found.evidence, *facts))
-    return replace(
-        found,
-        headline=f"{found.headline}; {facts[0].text}",
-        evidence=(*found.evidence[:1], *facts, *found.evidence[1:]),
-        next=(*look_step(facts), *found.next),
-    )
+    return bool(facts) and found.state == "crashed" and error is not None and error.kind in _EXPLAINED
 
 
 def look_step(facts: tuple[Evidence, ...]) -> tuple[NextStep, ...]:

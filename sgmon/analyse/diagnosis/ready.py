@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import since
-from sgmon.model import Evidence, NextStep, PortReading, Verdict
+from sgmon.model import Evidence, NextStep, PortReading, Role, Verdict
 
 #: a ready line may come 22 ms before the port opens; longer means that it never will
 OPEN_S = 15.0
@@ -23,7 +23,8 @@ def ready(context: Context) -> Verdict | None:
         if ok and ours is not False:
             return _verdict_ready(context, ours)
         return _unhealthy(context, ours)
-    if ok and ours and context.family.health.ok_means_ready(context.version) and _log_is_partial(context):
+    seen = ours or (ours is None and any(rank.role is Role.WORKER for rank in context.ranks))
+    if ok and seen and context.family.health.ok_means_ready(context.version) and _log_is_partial(context):
         return _verdict_ready(context, ours)
     return None
 

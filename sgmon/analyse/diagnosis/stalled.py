@@ -139,7 +139,7 @@ def stalled(context: Context) -> Verdict | None:
     return Verdict(
         "stalled" if proven else "suspect",
         _headline(context, blame),
-        phase=blame.culprits[0].phase if blame is not None else context.phase,
+        phase=_phase(context, blame),
         since_t=context.activity_t,
         confidence=_confidence(context, blame, proven),
         rule="peer-missing" if blame is not None else "quiet",
@@ -187,8 +187,14 @@ def _headline(context: Context, blame: Blame | None) -> str:
         only = context.ranks[0]
         works = only.stack is not None and only.stack.works
         what = f", in {only.stack.frame}" if works and only.stack is not None else f": it {doing(only, context.t)[1]}"
-        return f"{only.label} makes no progress {stage}{what}"
+        return f"{only.label} makes no progress {context.phases.during(only.phase)}{what}"
     return f"no activity {stage}, on any of {plural(len(context.ranks), 'rank')}"
+
+
+def _phase(context: Context, blame: Blame | None) -> str:
+    """Of who is to blame, or of the only rank; else the server's."""
+    one = blame.culprits if blame is not None else context.ranks
+    return one[0].phase if blame is not None or len(one) == 1 else context.phase
 
 
 def _absence(blame: Blame) -> str:

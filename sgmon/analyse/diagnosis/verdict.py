@@ -16,7 +16,7 @@ from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.foreseen import with_forecast
 from sgmon.analyse.diagnosis.grammar import phrase
-from sgmon.analyse.diagnosis.holders import foreign_holders, look_step, with_holders
+from sgmon.analyse.diagnosis.holders import explained_by_holders, foreign_holders, look_step
 from sgmon.analyse.diagnosis.log_only import log_only
 from sgmon.analyse.diagnosis.orphans import orphan_facts, other_servers
 from sgmon.analyse.diagnosis.progress import cpu_alone, progress
@@ -61,7 +61,7 @@ _AT_ONCE = frozenset({"crashed", "ended", "stopped", "ready", "stalled", "suspec
 HOLD_S = 2.0
 #: states that are left at once: what a process that runs again has been does not linger
 _OVER_AT_ONCE = frozenset({"waiting", "stopped"})
-#: facts beyond this many are of no use: other servers on this machine are named only below it
+#: facts beyond this many are of no use; other servers on this machine are named only below it
 MOST_EVIDENCE = 5
 #: the name under which `sgmon run` says that what it started has ended
 COMMAND = "command"
@@ -75,10 +75,17 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     found = with_forecast(context, with_cause(snapshot, _judge(context)))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     orphans = orphan_facts(snapshot, holders) if found.state != "ready" else ()
-    found = with_holders(snapshot, found, holders)
-    found = replace(found, evidence=(*found.evidence, *restarted_facts(snapshot), *driver_facts(snapshot), *orphans))
-    if len(found.evidence) < MOST_EVIDENCE:
-        found = replace(found, evidence=(*found.evidence, *other_servers(snapshot)))
+    explains = explained_by_holders(snapshot, found, holders)
+    if explains:
+        found = replace(
+            found, headline=f"{found.headline}; {holders[0].text}", next=(*look_step(holders), *found.next)
+        )
+    added = (*restarted_facts(snapshot), *driver_facts(snapshot), *holders, *orphans)
+    own = found.evidence[: max(2, MOST_EVIDENCE - len(added))] if added else found.evidence
+    evidence = (*own[:1], *added, *own[1:]) if explains else (*own, *added)
+    if len(evidence) < MOST_EVIDENCE:
+        evidence = (*evidence, *other_servers(snapshot))
+    found = replace(found, evidence=evidence[:MOST_EVIDENCE])
     return _settle(snapshot, replace(found, missing=missing_signals(context)))
 
 

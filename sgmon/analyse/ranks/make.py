@@ -54,6 +54,7 @@ class _Inputs(Struct, frozen=True):
     lines: Mapping[str, RankProgress]
     passed: Mapping[str, tuple[RankMilestone, ...]]
     stacked: Mapping[int, str]
+    lost: bool  # the log says nothing of phases
     before: Mapping[tuple[int, int], Rank]  # the ranks as they were
     progress: Mapping[str, Progress]
     table: PhaseTable
@@ -72,7 +73,8 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
         clocks={c.pid: c for c in snapshot.clocks if c.gone_t is None},
         lines={p.rank: p for p in snapshot.log.ranks},
         passed=_milestones.get((snapshot.log, snapshot.server), snapshot.epoch, lambda: _passed(snapshot)),
-        stacked=phases_of_stacks(snapshot),
+        stacked=phases_of_stacks(snapshot, phase),
+        lost=source != "log",
         before={rank.process.key: rank for rank in snapshot.ranks},
         progress=_progress.get(
             (snapshot.log, table),
@@ -184,7 +186,15 @@ def _phase(process: Process, inputs: _Inputs) -> str:
     line = inputs.lines.get(process.rank)
     if place is not None and line is not None and place != max(inputs.progress.values()):
         return inputs.table.after(line.phase) if line.event == "end" else line.phase
-    return inputs.stacked.get(process.pid, inputs.phase)
+    order = inputs.table.order
+    own, begun = inputs.stacked.get(process.pid, inputs.phase), order("scheduler_ready")
+    if not inputs.lost:
+        if order(own) >= begun:
+            return inputs.phase  # its stack is where it idles, too
+        said = "" if line is None else inputs.table.after(line.phase) if line.event == "end" else line.phase
+        return min(max(own, said, key=order), inputs.phase, key=order)
+    own = inputs.phase if order(inputs.phase) > begun else own  # the port knows more than any stack
+    return before.phase if before is not None and order(before.phase) > order(own) else own
 
 
 def _dumps(snapshot: Snapshot, pid: int, clock: ActivityClock | None) -> tuple[StackDump, ...]:
