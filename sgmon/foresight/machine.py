@@ -89,7 +89,7 @@ def _unresolved(start: Start, what: str, name: str) -> Forecast:
     step = NextStep("Name an address that this machine can resolve", f"getent hosts {name}")
     if start.args.nnodes > 1 and what == "rendezvous":
         return doubt("unresolved", f"{what} {name}", f"{text}; it may be once that node is there", step, signal="net")
-    why = "the resolver knows no such name, and the only node of this start brings none"
+    why = "the resolver knows no such name, and no other node brings it: the server tries in vain until its time-out"
     stage = "rendezvous" if what == "rendezvous" else "port"
     return doomed("unresolved", f"{what} {name}", text, why, start.phase(stage), step, signal="net")
 
