@@ -82,6 +82,16 @@ def test_a_killed_detokenizer_is_named_by_the_pid_in_the_log() -> None:
     assert "no sign of the OOM killer" in text(world)
 
 
+def test_a_rank_whose_exit_status_is_not_known_is_named_by_the_launcher() -> None:
+    """It was killed before its pidfd was opened, and reaped before the next look."""
+    world = World(2).to("weights").run(5)
+    world.log("RuntimeError: Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 ...")
+    gone(*world.ranks)
+    gone(world.launcher, exit_code=1)
+    world.run(5)
+    assert world.verdict.odd_ranks == ("TP0",)
+
+
 def test_a_rank_of_another_node_is_gone() -> None:
     """Node 0 sees its own ranks end with a status of 0: the peer was the first, and is not here."""
     world = World(1, args=ServerArgs(tp=2, nnodes=2, model_path="/models/m"), names=["TP0"]).to("ready")

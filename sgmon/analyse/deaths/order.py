@@ -154,7 +154,7 @@ class _Case:
 
     def _ended_of_its_own(self, death: Death) -> bool:
         """Its end is no plain reaction: a status of 0, or a launcher that has said what it reacts to."""
-        if death is self.failed:
+        if death is self.failed or death.pid in self.said.named:
             return True
         if death.is_launcher and (death.signal is None or death.signal in self.ends.own_end):
             return death.violent and self._launcher_reacted() is not True
@@ -185,7 +185,7 @@ class _Case:
             return not self._long_before(death, first) and self._launcher_follows(death)
         if self._before(death, first) and not self._torn_down_with(death, first):
             return False
-        if oom_killed(self.snapshot, death) or (death.pid in self.said.named and death.signal):
+        if oom_killed(self.snapshot, death) or death.pid in self.said.named:
             return False
         own, earlier = self.said.own.get(death.pid), self.said.own.get(first.pid)
         failed_first = own is not None and (earlier is None or own.line < earlier.line)
