@@ -73,3 +73,16 @@ def test_the_first_ranks_are_published_at_once() -> None:
         if engine.snapshot.ranks:
             break
     assert published[-1].ranks == engine.snapshot.ranks != ()
+
+
+def test_what_a_log_tells_first_is_published_at_once() -> None:
+    source = Live("cpu-tp2-tiny")
+    engine = Engine(source, publish_s=1e9)
+    published: list[Snapshot] = []
+    engine.subscribe(published.append)
+    for event in source:
+        engine._take(event)
+        if engine.snapshot.log.lines:
+            break
+    assert published[-1].log == engine.snapshot.log
+    assert published[-1].log.lines > 0

@@ -90,6 +90,41 @@ def test_ticks_are_rarer_at_a_longer_interval() -> None:
     assert second.t - first.t >= 0.49
 
 
+def test_the_log_is_read_after_the_first_look_at_the_processes() -> None:
+    looked, order = threading.Event(), []
+
+    def procs() -> Reading | None:
+        looked.wait(0.3)  # a slow look: the log would be read before it
+        order.append("procs")
+        return ProcsReading()
+
+    def log() -> Reading | None:
+        order.append("log")
+        return LogReading("x")
+
+    server = Scripted("server", lambda: ServerReading(Server(100, 1000)))
+    seen = _until(
+        _source(server, Scripted("procs", procs), Scripted("log", log)),
+        lambda seen: any(e.kind == "log" for e in seen),
+    )
+    assert any(e.kind == "log" for e in seen)
+    assert order.index("procs") < order.index("log")
+
+
+def test_the_log_does_not_wait_for_processes_that_nobody_may_see() -> None:
+    def procs() -> Reading | None:
+        raise ProbeError("hidden", "sudo sgmon")
+
+    server = Scripted("server", lambda: ServerReading(Server(100, 1000)))
+    seen = _until(
+        _source(server, Scripted("procs", procs), Scripted("log", lambda: LogReading("x"))),
+        lambda seen: any(e.kind == "log" for e in seen),
+    )
+    failed = next(e for e in seen if isinstance(e.reading, ProbeReading))
+    log = next(e for e in seen if e.kind == "log")
+    assert failed.reading.name == "procs" and seen.index(failed) < seen.index(log)
+
+
 def test_an_event_that_waited_in_the_queue_does_not_bring_the_old_server_back() -> None:
     source = _source()
     old, new = Server(100, 1000), Server(200, 2000)
