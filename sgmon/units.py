@@ -59,6 +59,12 @@ def percent(value: float | None) -> str:
     return "?" if value is None else f"{value:.0f}%"
 
 
+def address(host: str, port: int) -> str:
+    """ "127.0.0.1:30000", "[::1]:30000"."""
+    bare = host.strip("[]")
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
 def plural(count: int, noun: str) -> str:
     """ "1 rank", "3 ranks"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -72,3 +72,17 @@ def test_a_rank_whose_stack_shows_an_earlier_phase_than_the_launcher_is_in_it() 
     assert "in the scheduler start, in Scheduler.__init__" in last.headline
     assert snapshot.phase == "http", "the server's own"
     assert replays.states(changes)[-2:] == ["suspect", "stalled"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("field-cpu-bad-notok", "ValueError: Couldn't instantiate the backend tokenizer"),
+        ("field-h200-held_mem", "80.5 GiB of GPU 1 held by pid 14181"),
+        ("field-h200-orphans_new2", "NCCL failed (warm-up); 128 GiB of GPU 0 held by pid 23644"),
+    ],
+)
+def test_a_crash_names_its_fact_and_who_holds_the_memory(name: str, words: str) -> None:
+    _, snapshot = replay(name)
+    assert snapshot.verdict.state == "crashed"
+    assert words in snapshot.verdict.headline

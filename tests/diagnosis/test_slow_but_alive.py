@@ -319,3 +319,13 @@ def test_sgmon_comes_late_to_a_silent_start_and_does_not_call_it_alive() -> None
     world["TP1"].does(read=50 * MB, state="R", cpu=0.5)
     world.run(6)
     assert world.verdict.state == "progressing"
+
+
+def test_a_cpu_quota_is_named_with_its_count_and_its_file() -> None:
+    world = World(1).to("weights")
+    world.host["throttled"] = 286
+    world[0].does(state="R", wchan="0", cpu=0.1, wait=0.9)
+    world.run(20)
+    assert (world.verdict.state, world.verdict.evidence[0].signal) == ("slow", "cgroup")
+    assert "286 times" in world.verdict.evidence[0].text
+    assert world.verdict.next[0].command.endswith("/cpu.{max,stat}")

@@ -8,7 +8,7 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import doing_fact, files_facts, log_fact, quiet_fact, since, wait_fact
 from sgmon.analyse.diagnosis.grammar import phrase
 from sgmon.analyse.diagnosis.load import load_fact, load_of
-from sgmon.analyse.diagnosis.slowness import SlowKind, Slowness, slowness
+from sgmon.analyse.diagnosis.slowness import SlowKind, Slowness, is_starved, slowness
 from sgmon.analyse.ranks.doing import doing
 from sgmon.model import Bar, Evidence, NextStep, Rank, Verdict
 from sgmon.model.rank import FRESH_S
@@ -30,7 +30,7 @@ def progress(context: Context) -> Verdict:
         confidence=_confidence(context, movers),
         rule="slow" if slow else "moving",
         evidence=_evidence(context, movers),
-        next=_steps(slow),
+        next=_steps(context, slow),
     )
 
 
@@ -116,6 +116,9 @@ def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
     waiters = [v for v in context.ranks if not v.active(context.t)]
     if waiters:
         found.append(wait_fact(context, waiters[0]) if waiters[0].wait.text else quiet_fact(context, waiters[0]))
+    throttled = context.snapshot.procs.throttled
+    if throttled and any(is_starved(v) for v in movers):
+        found.insert(0, Evidence("cgroup", f"the CPU quota has stopped it {throttled} times (cpu.stat nr_throttled)"))
     past = usual.words(context.snapshot)
     if past:
         found.append(Evidence("history", past))
@@ -132,7 +135,10 @@ def _confidence(context: Context, movers: list[Rank]) -> float:
     return 0.6 if movers else 0.7
 
 
-def _steps(slow: Slowness | None) -> tuple[NextStep, ...]:
+def _steps(context: Context, slow: Slowness | None) -> tuple[NextStep, ...]:
+    if slow is not None and slow.kind is SlowKind.CPU and context.snapshot.procs.throttled and context.ranks:
+        group = f"/sys/fs/cgroup$(tail -n 1 /proc/{context.ranks[0].pid}/cgroup | cut -d: -f3)"
+        return (NextStep("See the CPU quota, and how often it stopped the server", f"cat {group}/cpu.{{max,stat}}"),)
     if slow is not None and slow.kind is SlowKind.CPU:
         return (NextStep("See who takes the CPUs", "top -b -n 1 | head -n 20"),)
     if slow is not None and slow.kind is SlowKind.STORAGE:

@@ -41,7 +41,7 @@ def slowness(context: Context, movers: list[Rank]) -> Slowness | None:
 
 def _starved(movers: list[Rank]) -> Slowness | None:
     """It wants a CPU and gets a fifth of it at most."""
-    starving = [v for v in movers if _is_starved(v)]
+    starving = [v for v in movers if is_starved(v)]
     if not starving:
         return None
     got = starving[0].clock.cpu_percent if starving[0].clock is not None else None
@@ -49,7 +49,8 @@ def _starved(movers: list[Rank]) -> Slowness | None:
     return Slowness(SlowKind.CPU, f"{names(starving)} {are} CPU-starved ({percent(got)} of a core{each})")
 
 
-def _is_starved(rank: Rank) -> bool:
+def is_starved(rank: Rank) -> bool:
+    """It wants a CPU, and gets a fifth of it at most."""
     clock = rank.clock
     if clock is None or clock.demand_percent is None or clock.cpu_percent is None:
         return False
