@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check real-server test-real bench screenshots lock clean
+.PHONY: demo test check real-server real-vllm test-real bench screenshots lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -22,12 +22,16 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/vermin --quiet --no-tips --target=3.10- --violations --eval-annotations --backport typing sgmon widgets tui_app
 
-# Against a real SGLang server on this machine's CPU: make real-server once (3.5 GB), then this.
+# Against real servers on this machine's CPU, those that are installed: SGLang by make real-server (3.5 GB), vLLM by
+# make real-vllm (4 GB).
 test-real: $(READY)
 	$(BIN)/pytest -q -m real tests/real
 
 real-server:
 	bash tests/real/install.sh
+
+real-vllm:
+	bash tests/real/vllm/install.sh
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -19,19 +19,7 @@ echo 'torch==2.13.0' > "$dir/constraints.txt"
     timm==1.0.25 torch_memory_saver triton torchvision==0.28.0 sglang==0.5.23
 site=$("$dir/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 cp -r "$here/stub/sgl_kernel" "$site/"
-# torchvision's compiled ops do not load beside this torch: declare their schemas, so that it imports.
-cat > "$site/torchvision/_op_schemas.py" <<'PY'
-import torch
-
-_lib = torch.library.Library("torchvision", "FRAGMENT")
-for _schema in (
-    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "roi_align(Tensor i, Tensor r, float s, SymInt ph, SymInt pw, int sr, bool a) -> Tensor",
-):
-    _lib.define(_schema)
-PY
-grep -q _op_schemas "$site/torchvision/extension.py" || sed -i '1i from . import _op_schemas  # noqa' "$site/torchvision/extension.py"
+"$dir/venv/bin/python" "$here/torchvision_ops.py"
 # A model of random weights in several shards: make_model.py DIR HIDDEN LAYERS INTERMEDIATE MAX_SHARD [VOCAB]
 "$dir/venv/bin/python" "$here/make_model.py" "$dir/models/tiny" 256 2 512 800KB
 "$dir/venv/bin/python" "$here/make_model.py" "$dir/models/mid" 2048 12 8192 300MB 32000

@@ -1,4 +1,4 @@
-"""A real SGLang server for tests: started, watched line by line, ended. Needs ``make real-server`` once."""
+"""A real server for tests: started, watched line by line, ended. SGLang's needs ``make real-server`` once."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ def free_port() -> int:
 class RealServer:
     """One server process tree in a session of its own; its log in a file."""
 
+    SCRIPT = HERE / "serve.sh"
+    HOME = HOME
+
     def __init__(
         self,
         directory: Path,
@@ -59,7 +62,7 @@ class RealServer:
         self.began_at = time.time()
         with open(self.log, "ab") as output:
             self.child = subprocess.Popen(
-                ["bash", str(HERE / "serve.sh"), str(HOME), self.model, "--port", str(self.port), *self.flags],
+                ["bash", str(self.SCRIPT), str(self.HOME), self.model, "--port", str(self.port), *self.flags],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -218,7 +221,7 @@ def drop_page_cache(folder: Path) -> None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def copy_model(name: str, to: Path) -> Path:
+def copy_model(name: str, to: Path, home: Path = HOME) -> Path:
     """A private copy of an installed model, to be damaged."""
-    shutil.copytree(HOME / "models" / name, to)
+    shutil.copytree(home / "models" / name, to)
     return to

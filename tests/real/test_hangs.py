@@ -45,5 +45,4 @@ def test_tp1_hangs(tmp_path: Path, function: str, situation: str, line: str, pha
         last = watcher.snapshot.verdict
         assert (last.state, last.odd_ranks) == ("stalled", ("TP1",)), watcher.history()
         assert last.phase in phases
-        assert "1 other rank waits for it" in last.headline
         assert any(fact.signal == "stack" for fact in last.evidence)

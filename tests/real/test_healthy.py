@@ -75,7 +75,8 @@ def test_another_sglang_holds_the_port(tmp_path: Path) -> None:
             verdict = watcher.wait_for("crashed", "ready", timeout_s=60)
             measured.fault("port taken by another SGLang", watcher, fault_at, verdict)
             assert verdict.state == "crashed"
-            assert "port" in verdict.verdict.headline
+            assert verdict.verdict.rule == "log-error"
+            assert watcher.snapshot.log.error is not None and watcher.snapshot.log.error.kind == "port_in_use"
             assert verdict.at - fault_at < 3.0
             until(lambda: "ready to roll" in second.text() or second.ended, 60, "the false ready line")
             assert "ready" not in watcher.states()
