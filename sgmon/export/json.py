@@ -14,6 +14,7 @@ from sgmon.export.json_schema import (
     ChangeReport,
     ErrorReport,
     EvidenceReport,
+    ForecastReport,
     GpuProcessReport,
     GpuReport,
     ListenerReport,
@@ -32,6 +33,7 @@ from sgmon.export.json_schema import (
 )
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
 from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
+from sgmon.model.preflight import Level
 from sgmon.text import clean, masked_argv
 
 
@@ -72,6 +74,11 @@ def status_report(snapshot: Snapshot) -> StatusReport:
         usual=_usual(snapshot),
         verdicts=tuple(
             ChangeReport(round(change.t, 1), change.state, safe(change.headline)) for change in snapshot.verdicts
+        ),
+        forecasts=tuple(
+            ForecastReport(one.rule, safe(one.check), one.level.value, safe(one.text), safe(one.why), one.phase)
+            for one in snapshot.forecasts
+            if one.level is not Level.OK
         ),
     )
 

@@ -257,10 +257,24 @@ class ChangeReport(Report, frozen=True):
     headline: str
 
 
+class ForecastReport(Report, frozen=True):
+    """What a rule says of the start: level "will-fail", "warning" or "unknown". why: the reason why it cannot go
+    well; phase: where it will fail; both "" for other levels."""
+
+    rule: str
+    check: str
+    level: str
+    text: str
+    why: str
+    phase: str
+
+
 class StatusReport(Report, frozen=True):
     """One look at a server. since_s: for how long this watch has seen the state.
 
     ready_after_s: how long the start took; null before it is ready, or where that is not known.
+
+    forecasts: what is not ok, the worst first.
 
     gpus null: they cannot be read, ``gpu_note`` says why. usual null: no finished start to compare with.
     """
@@ -288,6 +302,7 @@ class StatusReport(Report, frozen=True):
     watch_dirs: tuple[WatchDirReport, ...]
     usual: UsualReport | None
     verdicts: tuple[ChangeReport, ...]
+    forecasts: tuple[ForecastReport, ...]
 
 
 class FailureText(Report, frozen=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from sgmon.commands import runs
+from sgmon.export.json import status_report
 from sgmon.history import database, from_snapshot
 from sgmon.history.database import StartDatabase
 from sgmon.model import Baseline, Event, Listener, UsualPhase
@@ -99,3 +100,12 @@ def test_the_time_until_it_fails_and_until_it_is_ready() -> None:
     )
     world.run(3)
     assert world.verdict.headline.endswith("this start will fail while the HTTP server starts, in about 40s")
+
+
+def test_the_json_has_what_is_not_ok() -> None:
+    world = World(1)
+    world.step(Event(0.1, "preflight", LOST))
+    world.run(1)
+    report = status_report(world.store.snapshot)
+    assert report.state == "will-fail"
+    assert [(one.rule, one.level, one.phase) for one in report.forecasts] == [("model-path", "will-fail", "launch")]
