@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -226,6 +226,12 @@ class ServerFamily(Struct, frozen=True):
     duration_flags: frozenset[str] = frozenset()
     compile_caches: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     start: StartRules = StartRules()  # for what will fail, before it fails
+    #: parts of a bug report in the order of its form, with their headings; "": under the one before
+    report: tuple[tuple[Literal["bug", "reproduction", "environment"], str], ...] = (
+        ("bug", "Describe the bug"),
+        ("reproduction", "Reproduction"),
+        ("environment", "Environment"),
+    )
 
 
 @lru_cache(maxsize=8)

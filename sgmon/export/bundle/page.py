@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sgmon import __version__, units
 from sgmon.analyse.diagnosis import usual
+from sgmon.analyse.family import family_of
 from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.export.bundle.collect import Materials
 from sgmon.export.text import as_text
@@ -18,6 +19,8 @@ from sgmon.text import clean, masked_argv
 MOST_CHARS = 60_000
 _TAIL_LINES = 60
 _ERROR_AROUND = 12
+#: what stands above a part that has no heading of its own in a family's form
+_UNHEADED = {"bug": "What happened:", "reproduction": "How it was started:", "environment": "Environment:"}
 
 
 def page(materials: Materials, *, log: bool, inside: Sequence[str]) -> str:
@@ -37,14 +40,9 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
     by = f" ({materials.made_by})" if materials.made_by else ""
     yield f"Made by sgmon {__version__}{by}, which watches from outside and changes nothing in the server."
     yield "Secrets are masked as `********`."
-    yield from ("", "### Describe the bug", "")
-    yield from _bug(snapshot, log)
-    yield from ("", "Timeline:", "")
-    yield from _timeline(snapshot)
-    yield from ("", "### Reproduction", "")
-    yield from _fenced(_command(snapshot))
-    yield from ("", "### Environment", "")
-    yield from (f"- {name}: {value}" for name, value in _environment(materials))
+    for part, heading in family_of(snapshot).report:
+        yield from ("", f"### {heading}" if heading else _UNHEADED[part], "")
+        yield from _part(part, materials, log)
     if log:
         yield from _log(materials, tail)
     yield from _folded("Stacks of all ranks, merged", list(_stacks(snapshot)))
@@ -54,6 +52,19 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
     )
     yield from _folded("Arguments", [f"{name} = {value}" for name, value in _arguments(snapshot)])
     yield from ("", "In this bundle: " + ", ".join(inside) + ".")
+
+
+def _part(part: str, materials: Materials, log: bool) -> Iterator[str]:
+    """One part of the family's bug form."""
+    snapshot = materials.snapshot
+    if part == "bug":
+        yield from _bug(snapshot, log)
+        yield from ("", "Timeline:", "")
+        yield from _timeline(snapshot)
+    elif part == "reproduction":
+        yield from _fenced(_command(snapshot))
+    else:
+        yield from (f"- {name}: {value}" for name, value in _environment(materials))
 
 
 def stacks_text(snapshot: Snapshot) -> str:

