@@ -25,6 +25,7 @@ class VllmServer(RealServer):
     def wait_for_workers(self, count: int, timeout_s: float = START_S) -> list[int]:
         """The first ``count`` workers in birth order, while they import: children of the engine core without a title."""
         until(lambda: len(self.workers()) >= count or self.ended, timeout_s, f"{count} workers")
+        assert not self.ended, self.text()[-3000:]
         return self.workers()[:count]
 
     def workers(self) -> list[int]:

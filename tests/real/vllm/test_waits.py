@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tests.real import measured
-from tests.real.server import RealServer, free_port, until
+from tests.real.server import free_port
 from tests.real.vllm.server import ENGINE, START_S, vllm_server
 from tests.real.watching import ALARMS, watching
 
@@ -68,21 +68,16 @@ def test_a_dp_peer_that_never_comes(tmp_path: Path) -> None:
     ):
         below: list[int] = []
         try:
-            until(lambda: watcher.first("waiting-by-design", *ALARMS) or server.ended, START_S, "the wait for DP1")
+            began = server.wait_for_line("Waiting for READY message", START_S)
             below = [pid for pid in server.tree() if pid != server.pid]
-            waits = watcher.first("waiting-by-design", *ALARMS)
-            assert waits is not None and waits.state == "waiting-by-design", watcher.history()
-            measured.fault("vLLM DP1 of 2 never comes", watcher, _last_line_at(server), waits)
-            assert "DP1" in waits.verdict.odd_ranks or waits.verdict.odd_ranks == ("node 1",), watcher.history()
+            waits = watcher.wait_for("waiting-by-design", "ready", *ALARMS, after=began - 1.0, timeout_s=60)
+            assert waits.state == "waiting-by-design", watcher.history()
+            measured.fault("vLLM DP1 of 2 never comes", watcher, began, waits)
+            assert (waits.verdict.rule, waits.verdict.odd_ranks) == ("engine-missing", ("DP1",)), watcher.history()
             time.sleep(20.0)
             assert watcher.snapshot.verdict.state == "waiting-by-design", watcher.history()
         finally:
             _end(below)
-
-
-def _last_line_at(server: RealServer) -> float:
-    """When the log was last written (wall clock)."""
-    return server.log.stat().st_mtime
 
 
 def _end(pids: list[int]) -> None:
