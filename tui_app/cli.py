@@ -38,7 +38,8 @@ EPILOG = """\
 commands:
 {commands}
 
-exit codes of status, wait and log: 0 ready, 1 sgmon failed, 2 wrong usage, 3 stalled or stopped,
+exit codes of status, wait and log: 0 ready, 1 sgmon failed, 2 wrong usage, 3 stalled or stopped
+(check, wait --fail-fast: sure to fail),
 4 not ready (in time; or ended before), 5 crashed, 6 no server
 """
 
