@@ -184,11 +184,13 @@ class Ends(Struct, frozen=True):
 
     own_end: signals by which the launcher ends itself after a failure and at the end of a shutdown; it says so in its
     log before. kills: signals by which it, or the kernel when it ends (PR_SET_PDEATHSIG), ends its children.
+    clean_up_s: a parent may end so long after the children that it killed.
     restarts: (role, what an importing child becomes, args) -> its manager starts another one in its place.
     """
 
     own_end: frozenset[int] = frozenset()
     kills: frozenset[int] = frozenset({9})
+    clean_up_s: float = 2.0
     restarts: Callable[[Role, Role, ServerArgs], bool] = _none_restarts
 
 

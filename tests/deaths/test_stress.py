@@ -37,6 +37,14 @@ def _play(crash: Crash) -> tuple[list[tuple[float, int]], Snapshot]:
     return wrong, store.snapshot
 
 
+@pytest.mark.parametrize("seed", [1459, 929, 1190, 1816])
+def test_a_rank_that_is_ended_by_sigterm_for_the_failure_of_another(seed: int) -> None:
+    """1459: the engine core ends itself more than 2 s after its workers. The others: no log, and the rank that has
+    failed ends after those that were ended for it, or together with them."""
+    wrong, _ = _play(VllmCrash(seed))
+    assert not wrong
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_first_to_die_is_named_right_or_not_at_all(part: int) -> None:
     known = Counter[bool]()

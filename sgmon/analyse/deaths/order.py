@@ -120,8 +120,10 @@ class _Case:
     def _known(self, first: Death | None) -> Order:
         cause = self.said.cause
         young = first is not None and self.snapshot.t - first.latest < SETTLE_S
-        if young and first is not None and not cause and not self._tells_enough(first):
-            return self._unknown([first])
+        if first is not None and not cause:
+            early = young and not self._tells_enough(first)
+            if early or self._is_asked_unheard(first):
+                return self._unknown([first])
         if first is not None and first is not self.failed:
             cause = cause if first.pid in self.said.own else None
         taken = tuple(death for death in self.dead if death is not first)
@@ -197,8 +199,15 @@ class _Case:
             return self._may_be_killed(death, first)
         return death.signal == _SIGABRT
 
+    def _is_asked_unheard(self, death: Death) -> bool:
+        """Ended by its parent's signal that is not SIGKILL, and no log tells why: a rank that fails may end later."""
+        asked = death.signal in self.ends.kills - {_SIGKILL}
+        return asked and death.will_be_worker and not self.said.readable
+
     def _before(self, death: Death, first: Death) -> bool:
         """Whether it ended before the other did, or before the other said why it fails: its end may take its time."""
+        if self._is_asked_unheard(death) and first.will_be_worker:
+            return False
         failed = self.said.own.get(first.pid)
         return death.before(first) if failed is None else self._precedes(death, failed.seen_t)
 
@@ -216,17 +225,21 @@ class _Case:
         """Whether a process above it can have killed it: one that has ended since, or that has begun its clean-up."""
         if death.signal not in self.ends.kills:
             return False
+        if self._is_asked_unheard(death):
+            return True
         above = self._above(death)
-        if any(other.pid in above and not self._long_before(death, other) for other in self.dead):
+        if any(
+            other.pid in above and not self._long_before(death, other, self.ends.clean_up_s) for other in self.dead
+        ):
             return True
         if self.open and self._launcher_reacted() is not False and (first is None or not first.is_launcher):
             return True
         reacted = self.said.reacted
         return reacted is not None and not self._precedes(death, reacted.seen_t)
 
-    def _long_before(self, death: Death, other: Death) -> bool:
-        """Before the other by more than an end, or a clean-up, takes."""
-        return death.before(other) and other.earliest - death.latest > TEARDOWN_S
+    def _long_before(self, death: Death, other: Death, within_s: float = TEARDOWN_S) -> bool:
+        """Before the other by more than an end (TEARDOWN_S) or a clean-up takes."""
+        return death.before(other) and other.earliest - death.latest > within_s
 
     def _independent(self) -> list[Death]:
         """Ends that nothing explains, the first of them where they can be ordered."""
