@@ -74,10 +74,12 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
 
 
 def start_of_log(log: LogState, path: str) -> FinishedStart:
-    """The start that a log alone tells of; its seconds count from the first dated line."""
+    """The start that a log alone tells of; its seconds count from the first dated line. A line without a date (a bar,
+    uvicorn's) has the time of the dated milestone before it."""
     args = log.args
     zero = log.first_t or 0.0
-    passed = _passed(log, lambda m: (m.t if m.t is not None else zero) - zero)
+    dated = [(m.line, m.t) for m in sorted(log.milestones, key=lambda m: m.line) if m.t is not None]
+    passed = _passed(log, lambda m: max((t for line, t in dated if line <= m.line), default=zero) - zero)
     return FinishedStart(
         key=StartKey(model_name(args), log.version, parallel(args), flags=flags_of(args.raw))
         if args is not None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sgmon.analyse.log.fold import LogFold
 from sgmon.history.compare import StartDiff, compare
 from sgmon.history.from_snapshot import start_of_log
+from sgmon.model import LogReading
 from tests.log.loading import fold
 
 DIST = "[2026-01-29 13:12:40{r}] Init torch distributed begin.\n[2026-01-29 13:12:44{r}] Init torch distributed ends. mem usage=0.13 GB\n"
@@ -45,3 +47,16 @@ def test_the_only_rank_is_rank_0() -> None:
 
 def test_lines_that_are_not_always_printed_are_no_difference() -> None:
     assert diff(text(DIST, LOAD) + NCCL, text(DIST, LOAD)).first_divergence is None
+
+
+def test_a_line_without_a_date_has_the_time_of_the_dated_one_before_it() -> None:
+    """uvicorn's lines beside vLLM have none: a start that took 9 s was "ready after 0.0s"."""
+    log = (
+        "(APIServer pid=7) INFO 11-29 22:55:06 [utils.py:278] non-default args: {'model_tag': 'm', 'port': 31040}\n"
+        "(EngineCore pid=8) INFO 11-29 22:55:15 [core.py:302] init engine (profile, create kv cache, warmup model) took 1.0 s\n"
+        "INFO:     Application startup complete.\n"
+    )
+    made = LogFold(epoch=1_795_950_000.0)  # 29 November 2026
+    made.feed(LogReading("server.log", text=log), 1.0)
+    run = start_of_log(made.state(), "a")
+    assert (run.outcome, run.duration_s) == ("ready", 9.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.store import Store
 from sgmon.model import (
@@ -182,3 +183,15 @@ def test_an_idle_ready_server_is_ready_for_ever():
     start.health("http", 200)
     start.run(200, busy=0.02)
     assert {v.state for v in start.seen[3:]} == {"ready"}
+
+
+def test_what_workers_compute_is_no_activity_of_their_engine() -> None:
+    """Else an engine core that only waits for them looked busy: "child processes at 112% CPU"."""
+    start = Start("-tp 2")
+    for at in range(1, 12):
+        tree = {"tree_cpu_s": 2.0 * at}
+        below = (replace(engine(), **tree), *(worker(520 + n, f"TP{n}") for n in range(2)))  # type: ignore[arg-type]
+        reading = ProcsReading((Process(500, 1, 1, Role.LAUNCHER, state="S", **tree), *below), uid=0)  # type: ignore[arg-type]
+        start.store.step(Event(float(at), "procs", reading))
+    marks = {clock.pid: [mark.text for mark in clock.marks] for clock in start.store.step(Event(12.0, "tick")).clocks}
+    assert not [text for pid in (500, 510) for text in marks[pid] if "child processes" in text]
