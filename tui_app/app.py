@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 
 from sgmon.commands import NO_SERVER
@@ -18,14 +21,24 @@ from tui_app.notices import notices
 from tui_app.overview import Overview
 from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog, stop_signals
-from tui_app.themes import DEFAULT_THEME, SGMON_DARK
+from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES
 
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
+    from tui_app.output.driver import CellDriver
 
 
 #: makes a live engine, not started yet; it is given a way to tell people what is wrong with their files
 MakeEngine = Callable[[Callable[[str], None]], EngineLike]
+
+
+def _driver_class() -> type[Driver] | None:
+    """Ours on a terminal; None (Textual chooses) where another one is asked for, as in a browser."""
+    if os.environ.get("TEXTUAL_DRIVER") or sys.platform == "win32":
+        return None
+    from tui_app.output.driver import CellDriver
+
+    return CellDriver
 
 
 class SgmonApp(App[int]):
@@ -53,16 +66,20 @@ class SgmonApp(App[int]):
     def __init__(
         self, engine: EngineLike | None, settings: Settings | None = None, make: MakeEngine | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=_driver_class(), ansi_color=True if "NO_COLOR" in os.environ else None)
         self.session = Session(engine, settings or Settings())
         self._make = make
         self.ascii_only = self.session.settings.ascii
+        self.has_late_answer = False  # the terminal may still say which background it has
         self.refusal = ""  # why there was nothing to watch
         self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
         self.register_theme(SGMON_DARK)
+        self.register_theme(SGMON_LIGHT)
         wanted = self.session.settings.theme
-        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+        wanted = SHORT_NAMES.get(wanted, wanted)
+        known = wanted in self.available_themes and not self.no_color  # without colours only ours has none
+        self.theme = wanted if known else DEFAULT_THEME
 
     def run(self, *args: Any, **options: Any) -> int | None:
         """As usual, and SIGTERM and SIGHUP restore the terminal."""
@@ -77,6 +94,8 @@ class SgmonApp(App[int]):
         return Overview()
 
     def on_mount(self) -> None:
+        if self._cells is not None and self.has_late_answer:
+            self._cells.expect_late_answer()
         self._running_loop = asyncio.get_running_loop()
         self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         self.session.engine.subscribe(self._snapshot_from_engine)
@@ -87,7 +106,7 @@ class SgmonApp(App[int]):
             thread = threading.Thread(target=self._make_engine, args=(self._make,), name="make-engine", daemon=True)
             self.call_after_refresh(thread.start)
         theme = self.session.settings.theme
-        if theme and theme != self.theme:
+        if theme and theme not in self.available_themes and theme not in SHORT_NAMES:
             self.notify(
                 f"no theme {theme!r}; there are: {', '.join(sorted(self.available_themes))}",
                 severity="warning",
@@ -142,7 +161,32 @@ class SgmonApp(App[int]):
 
     def action_repaint(self) -> None:
         """Send the whole screen: after ctrl+z and fg, or when something else wrote over it."""
+        if self._cells is not None:
+            self._cells.forget()
         self.refresh()
+
+    @property
+    def _cells(self) -> CellDriver | None:
+        """The driver, where it is ours (not in a test, not in a browser)."""
+        from tui_app.output.driver import CellDriver
+
+        return self._driver if isinstance(self._driver, CellDriver) else None
+
+    @property
+    def link_words(self) -> str:
+        """ "slow link: 1.3 s" while the terminal is far away."""
+        return self._cells.link.words if self._cells is not None else ""
+
+    def _display(self, screen: Screen[object], renderable: Any) -> None:
+        """Hand a frame to the driver, which sends what differs as the terminal keeps up."""
+        from textual._compositor import CompositorUpdate
+
+        cells = None if self.is_headless else self._cells
+        if cells is None or not isinstance(renderable, CompositorUpdate):
+            super()._display(screen, renderable)
+        elif self._running and not self._closed and not self._batch_count:
+            cells.show(renderable, self.size, self.console._color_system)
+            self.post_display_hook()
 
     def _arm(self, return_code: int) -> None:
         if self.watchdog is not None:

@@ -206,7 +206,9 @@ class Overview(Screen[None]):
         if len(snapshot.candidates) > 1:
             own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
         own.append(("z", "unzoom" if self.zoomed else "zoom"))
-        self.hints.set_hints(own, _REPLAY if snapshot.replay else _ALWAYS)
+        slow = getattr(self.app, "link_words", "")
+        words = ((f" {slow} ", "warn"),) if slow else ()
+        self.hints.set_hints(own, _REPLAY if snapshot.replay else _ALWAYS, words)
 
     # panels
 

@@ -123,7 +123,15 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
     except UsageError as err:
         return say_usage(err)
     _quiet_textual()
-    app = make_app()
+    question = None
+    if settings.theme in ("", "auto") and "NO_COLOR" not in os.environ:
+        from tui_app.output.background import BackgroundQuestion
+
+        question = BackgroundQuestion()
+    app = make_app()  # imports the screen, which takes longer than an answer
+    if question is not None and question.answer():
+        app.theme = "sgmon-light"
+    app.has_late_answer = question is not None and question.is_late
     code = app.run(mouse=settings.mouse)
     app.session.engine.stop()
     if app.refusal:

@@ -16,7 +16,7 @@ Line = tuple[Span, ...]
 
 #: our own glyphs, and under each its stand-in for terminals without it (one cell wide, both)
 _GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
-_STAND_INS = "-||~.*><>>>vx*o**o#^vv^#._.:-=+*--x<~ "
+_STAND_INS = "-||_.*><>>)+X@O%*=#^VV^#._.:-=+*--x<= "
 ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
 
 

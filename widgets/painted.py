@@ -93,7 +93,8 @@ class Painted(Widget):
         if style is None:
             style = self.rich_style
             for part in name.split("+"):
-                style += style_of(part, self.app.theme_variables, self.background_colors[1])
+                no_color = self.app.no_color
+                style += style_of(part, self.app.theme_variables, self.background_colors[1], no_color=no_color)
             self._named[name] = style
         return style
 

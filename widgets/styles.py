@@ -50,19 +50,34 @@ STYLES: Mapping[str, StyleRule] = {
 }
 
 
-def style_of(name: str, variables: Mapping[str, str], background: Color) -> Style:
+#: without colours reverse is left to what is wrong, so that it is the loudest
+_QUIET_WITHOUT_COLOUR = frozenset({"badge-ok", "badge-info", "badge-idle", "title-focus"})
+
+
+def style_of(name: str, variables: Mapping[str, str], background: Color, *, no_color: bool = False) -> Style:
     """The looks of a style name over a background, to be added to the widget's own; an unknown name adds nothing."""
     rule = STYLES.get(name)
     if rule is None:
         return Style.null()
+    if no_color:
+        return _without_colour(name, rule)
     bold, reverse = rule.bold or None, rule.reverse or None
     own = background.ansi is not None  # the terminal's own colours: they cannot be blended
-    under = Color.parse(variables[rule.under]).rich_color if rule.under and not own else None
+    given = variables.get(f"sgmon-{name}")  # the theme's own colour for this
+    if rule.under:
+        color = given or (None if own else variables[rule.under])
+        return Style(bgcolor=Color.parse(color).rich_color if color else None, bold=bold, reverse=reverse)
     if not rule.color:
-        return Style(bgcolor=under, bold=bold, reverse=reverse)
-    color = Color.parse(variables[rule.color])
+        return Style(bold=bold, reverse=reverse)
     if rule.share == 1.0:
-        return Style(color=color.rich_color, bgcolor=under, bold=bold, reverse=reverse)
+        return Style(color=Color.parse(variables[rule.color]).rich_color, bold=bold, reverse=reverse)
+    if given:
+        return Style(color=Color.parse(given).rich_color)
     if own:
         return Style(dim=True)
-    return Style(color=background.blend(color, rule.share).rich_color)
+    return Style(color=background.blend(Color.parse(variables[rule.color]), rule.share).rich_color)
+
+
+def _without_colour(name: str, rule: StyleRule) -> Style:
+    is_loud = rule.reverse and name not in _QUIET_WITHOUT_COLOUR
+    return Style(bold=rule.bold or None, dim=rule.share < 1.0 or None, reverse=is_loud or None)

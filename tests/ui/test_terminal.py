@@ -51,6 +51,8 @@ class Terminal:
             return False
         self.output += chunk
         self.stream.feed(chunk)
+        if b"\x1b[6n" in chunk:  # as a terminal does when it has painted
+            os.write(self.fd, b"\x1b[1;1R")
         return bool(chunk)
 
     def drain(self, limit_s: float = 20.0) -> None:
@@ -138,3 +140,32 @@ def test_a_terminal_that_takes_no_output_does_not_hold_us(terminal: Terminal) ->
         assert time.monotonic() - asked < 15, "still there"
         select.select([], [], [], 0.05)
     assert time.monotonic() - asked < 8
+
+
+@pytest.mark.slow
+def test_frames_for_a_terminal_that_does_not_read_are_dropped_and_not_queued(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    for _ in range(60):  # each key changes the page; a queue of pages would be hundreds of kilobytes
+        os.write(terminal.fd, b"vq")
+        select.select([], [], [], 0.05)
+    terminal.output = b""
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:
+        terminal.read_some()
+    assert len(terminal.output) < 25_000
+    assert any("STALLED" in row for row in terminal.screen.display)
+
+
+@pytest.mark.slow
+def test_after_a_storm_of_resizes_the_screen_has_the_last_size(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    for step in range(40):
+        fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10 + step, 40 + 2 * step, 0, 0))
+        terminal.read_some()
+    terminal.screen.resize(30, 100)
+    terminal.output = b""
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    deadline = time.monotonic() + 40
+    while "quit" not in terminal.screen.display[29] or "STALLED" not in terminal.screen.display[0]:
+        assert time.monotonic() < deadline, terminal.screen.display
+        terminal.read_some()

@@ -1,0 +1,156 @@
+"""What goes to the terminal: cells that differ, short sequences, one frame at a time."""
+
+from __future__ import annotations
+
+import pyte
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+
+from tui_app.output.background import is_light, light_by_environment
+from tui_app.output.cells import Row, blank, difference, put
+from tui_app.output.link import LOST_S, SILENT_S, Link
+from tui_app.output.pens import PLAIN, Pen, change, pen_of
+
+WIDTH, HEIGHT = 24, 4
+PENS = (
+    PLAIN,
+    Pen("38;5;75"),
+    Pen("31", "", frozenset("1")),
+    Pen("", "48;5;236"),
+    Pen("32", "", frozenset("7")),
+    Pen("", "", frozenset("2")),
+)
+chars = st.sampled_from([*"abc ", " ", " ", "─", "字"])
+
+
+@st.composite
+def screens(draw: st.DrawFn) -> list[Row]:
+    rows = blank(WIDTH, HEIGHT)
+    for row in rows:
+        x = 0
+        while x < WIDTH:
+            char, pen = draw(chars), draw(st.sampled_from(PENS))
+            for _ in range(draw(st.integers(1, 12))):
+                if char == "字" and x + 1 < WIDTH:
+                    row[x], row[x + 1] = (char, pen), ("", pen)
+                    x += 2
+                elif char != "字" and x < WIDTH:
+                    row[x] = (char, pen)
+                    x += 1
+            x += 1
+    return rows
+
+
+def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
+    return [
+        [
+            (cell.data, cell.bg, cell.reverse, *(() if cell.data == " " else (cell.fg, cell.bold)))
+            for cell in (screen.buffer[y][x] for x in range(WIDTH))
+        ]
+        for y in range(HEIGHT)
+    ]
+
+
+def painted(*frames: str) -> list[list[tuple[object, ...]]]:
+    screen = pyte.Screen(WIDTH, HEIGHT)
+    stream = pyte.Stream(screen)
+    for frame in frames:
+        stream.feed(frame)
+    return shown(screen)
+
+
+@settings(max_examples=40, deadline=None)
+@given(screens(), screens())
+def test_a_difference_leads_to_the_same_screen_as_a_whole_one(old: list[Row], new: list[Row]) -> None:
+    empty = blank(WIDTH, HEIGHT)
+    step = painted(
+        difference(empty, old, erases_in_colour=False),
+        difference(old, new, erases_in_colour=False),
+    )
+    assert step == painted(difference(empty, new, erases_in_colour=False))
+
+
+def test_one_changed_figure_costs_a_movement_and_itself() -> None:
+    old, new = blank(120, 40), blank(120, 40)
+    for rows, text in ((old, "silent 48s"), (new, "silent 49s")):
+        put(rows[0], 100, [Segment(text, Style.parse("#a8a8a8"))], ColorSystem.EIGHT_BIT)
+    assert difference(old, new, erases_in_colour=False) == "\x1b[1;109H\x1b[38;5;248m9\x1b[m"
+    assert difference(new, new, erases_in_colour=False) == ""
+
+
+def test_blanks_are_erased_and_not_written() -> None:
+    old, new = blank(120, 2), blank(120, 2)
+    put(old[0], 0, [Segment("x" * 120)], None)
+    put(new[0], 0, [Segment("x")], None)
+    assert difference(old, new, erases_in_colour=False) == "\x1b[1;2H\x1b[K"
+
+
+def test_a_colour_of_the_palette_is_sent_by_its_number() -> None:
+    assert pen_of(Style.parse("#5fafff"), ColorSystem.TRUECOLOR).fore == "38;5;75"
+    assert pen_of(Style.parse("#123456"), ColorSystem.TRUECOLOR).fore == "38;2;18;52;86"
+    assert pen_of(Style.parse("#ff0000"), ColorSystem.STANDARD).fore in ("31", "91")
+    assert pen_of(Style.parse("bold #ff0000"), None) == Pen("", "", frozenset("1"))
+
+
+@pytest.mark.parametrize("new", PENS)
+@pytest.mark.parametrize("old", PENS)
+def test_every_change_of_a_pen_ends_in_the_new_one(old: Pen, new: Pen) -> None:
+    direct = painted(change(PLAIN, new) + "x")
+    assert painted(change(PLAIN, old) + change(old, new) + "x") == direct
+
+
+def test_one_frame_is_on_its_way_and_the_next_waits_for_the_answer() -> None:
+    link = Link()
+    link.sent(0.0)
+    assert link.wait_s(0.1, is_urgent=True) > 0
+    link.answered(0.2)
+    assert link.wait_s(0.2, is_urgent=False) == 0
+    assert link.words == ""
+
+
+def test_a_slow_link_is_measured_said_and_sent_to_less_often_but_not_for_keys() -> None:
+    link = Link()
+    link.sent(0.0)
+    link.answered(1.5)
+    assert link.words == "slow link: 1.5 s"
+    assert link.wait_s(1.5, is_urgent=False) == 1.5
+    assert link.wait_s(1.5, is_urgent=True) == 0
+
+
+def test_a_terminal_that_never_answers_is_asked_no_more() -> None:
+    link = Link()
+    link.sent(0.0)
+    assert link.wait_s(SILENT_S + 0.1, is_urgent=False) == 0
+    assert link.question == ""
+    link.sent(2.0)
+    assert link.wait_s(2.0, is_urgent=False) == 0
+    link.answered(2.1)  # it is only slow
+    assert link.question and link.words == "slow link: 2.1 s"
+
+
+def test_a_lost_answer_is_not_waited_for_longer_than_the_limit() -> None:
+    link = Link()
+    link.sent(0.0)
+    link.answered(0.1)
+    link.sent(1.0)
+    assert link.wait_s(1.0 + LOST_S - 1, is_urgent=True) > 0
+    assert link.wait_s(1.0 + LOST_S + 1, is_urgent=True) == 0
+    assert link.question
+
+
+def test_a_light_terminal_is_known_by_its_answer_or_by_the_environment() -> None:
+    assert is_light(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c") is True
+    assert is_light(b"\x1b]11;rgb:fd/f6/e3\x07") is True
+    assert is_light(b"\x1b]11;rgb:1212/1212/1212\x1b\\") is False
+    assert is_light(b"\x1b[?62c") is None
+    assert [light_by_environment(value) for value in ("0;15", "15;0", "15;default;0", "", "x")] == [
+        True,
+        False,
+        False,
+        None,
+        None,
+    ]

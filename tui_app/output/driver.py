@@ -1,0 +1,152 @@
+"""A driver that keeps the screen as cells and sends what differs from what the terminal shows, as the link allows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.drivers.linux_driver import LinuxDriver
+
+from tui_app.output.cells import Row, blank, difference, put
+from tui_app.output.link import Link
+from tui_app.output.pens import PLAIN
+
+if TYPE_CHECKING:
+    from rich.color import ColorSystem
+    from textual.geometry import Size
+    from textual.message import Message
+
+_CLEAR = "\x1b[m\x1b[H\x1b[2J"
+_SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
+_BUSY_S = 0.2
+_LATE_S, _ANSWER_S = 4.0, 0.3  # how late an answer may be, and how long its characters take
+
+
+class CellDriver(LinuxDriver):
+    """``show`` takes what the compositor made; frames go out one at a time, the newest only."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.link = Link()
+        self.frames = 0
+        self._wanted: list[Row] = []
+        self._sent: list[Row] | None = None  # None: not known what the terminal shows
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_urgent = True
+        self._late_until_t = 0.0
+        self._answer_until_t = 0.0
+        self._erases_in_colour: bool | None = None
+
+    # from the application
+
+    def show(self, update: CompositorUpdate, size: Size, system: ColorSystem | None) -> None:
+        """Take over what changed; it is sent when the terminal is ready."""
+        if len(self._wanted) != size.height or len(self._wanted[0]) != size.width:
+            self._wanted, self._sent = blank(size.width, size.height), None
+        if isinstance(update, LayoutUpdate):
+            for y, strips in enumerate(update.strips, update.region.y):
+                if y < size.height:
+                    put(self._wanted[y], update.region.x, (part for strip in strips for part in strip), system)
+        elif isinstance(update, ChopsUpdate):
+            self._put_chops(update, system)
+        self._send()
+
+    def forget(self) -> None:
+        """Something else wrote to the terminal: the next frame is whole."""
+        self._sent = None
+        self._is_urgent = True
+        self._send()
+
+    def expect_late_answer(self) -> None:
+        """The answer to a question of before may still come; Textual would take it for keys."""
+        self._late_until_t = time.monotonic() + _LATE_S
+
+    def _put_chops(self, update: ChopsUpdate, system: ColorSystem | None) -> None:
+        for y, x1, x2 in update.spans:
+            if y >= len(self._wanted):
+                continue
+            for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+                if strip is None or x > x2 or end <= x1:
+                    continue
+                part = strip if x2 > x >= x1 and end <= x2 else strip.crop(0, min(end, x2) - x)
+                put(self._wanted[y], x, part, system)
+
+    # to the terminal
+
+    def _send(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._wanted == self._sent or self._writer_thread is None or not self._wanted:
+            return
+        wait_s = self.link.wait_s(time.monotonic(), is_urgent=self._is_urgent)
+        if not wait_s and not self._writer_thread._queue.empty():
+            wait_s = _BUSY_S  # the terminal takes nothing at the moment
+        if wait_s:
+            self._timer = self._loop.call_later(wait_s, self._send)
+            return
+        frame = self._frame()
+        self._sent = [list(row) for row in self._wanted]
+        self._is_urgent = False
+        self.frames += 1
+        self.link.sent(time.monotonic())
+        self.write(frame + self.link.question)
+
+    def _frame(self) -> str:
+        if self._erases_in_colour is None:
+            self._erases_in_colour = _erases_in_colour()
+        whole = self._sent is None
+        sent = self._sent if self._sent is not None else blank(len(self._wanted[0]), len(self._wanted), PLAIN)
+        frame = difference(sent, self._wanted, erases_in_colour=self._erases_in_colour)
+        frame = _CLEAR + frame if whole else frame
+        if len(frame) >= _SYNC and self._app._sync_available:
+            frame = f"\x1b[?2026h{frame}\x1b[?2026l"
+        return frame
+
+    # from the terminal, in the thread that reads it
+
+    def process_message(self, message: Message) -> None:
+        if isinstance(message, events.CursorPosition):
+            self._loop.call_soon_threadsafe(self._answered)
+            return
+        if isinstance(message, events.Key) and self._is_of_late_answer(message):
+            return
+        if isinstance(message, (events.Key, events.Paste, events.MouseDown)):
+            self._loop.call_soon_threadsafe(self._pressed)
+        super().process_message(message)
+
+    def _is_of_late_answer(self, key: events.Key) -> bool:
+        """Whether this is a character of the terminal's answer, which begins with what looks like ctrl+^."""
+        now = time.monotonic()
+        if now < self._late_until_t and key.character == "^":
+            self._answer_until_t = now + _ANSWER_S
+        return now < self._answer_until_t
+
+    def _answered(self) -> None:
+        self.link.answered(time.monotonic())
+        self._send()
+
+    def _pressed(self) -> None:
+        self._is_urgent = True
+
+    def stop_application_mode(self) -> None:
+        self.write("\x1b[H")  # where a terminal without a second screen goes on
+        super().stop_application_mode()
+
+    def start_application_mode(self) -> None:
+        self._sent = None
+        super().start_application_mode()
+
+
+def _erases_in_colour() -> bool:
+    """Whether the terminal says so (terminfo)."""
+    try:
+        import curses
+
+        curses.setupterm()
+        return curses.tigetflag("bce") == 1
+    except Exception:  # noqa: BLE001 - no terminfo, no curses, an unknown terminal: then not
+        return False

@@ -1,0 +1,80 @@
+"""How a cell looks, and the shortest sequence from one look to another."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.color import Color, ColorSystem, ColorType
+from rich.style import Style
+
+_ON = (("bold", "1"), ("dim", "2"), ("italic", "3"), ("underline", "4"), ("blink", "5"), ("reverse", "7"))
+_STRIKE = ("strike", "9")
+#: attribute -> what ends it; bold and dim have one end
+_OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "9": "29"}
+_VISIBLE_ON_BLANKS = frozenset("479")
+_STEPS = (0, 95, 135, 175, 215, 255)
+#: colours of the xterm palette beyond the first 16, which themes of a terminal do not change
+_PALETTE = {
+    **{
+        (r, g, b): 16 + 36 * i + 6 * j + k
+        for i, r in enumerate(_STEPS)
+        for j, g in enumerate(_STEPS)
+        for k, b in enumerate(_STEPS)
+    },
+    **{(8 + 10 * n,) * 3: 232 + n for n in range(24)},
+}
+
+
+class Pen(NamedTuple):
+    """SGR parameters: of the foreground, of the background ("" is the terminal's own), of the attributes."""
+
+    fore: str = ""
+    back: str = ""
+    attributes: frozenset[str] = frozenset()
+
+    @property
+    def shows_on_blanks(self) -> bool:
+        """Whether a space in this look is more than its background."""
+        return not self.attributes.isdisjoint(_VISIBLE_ON_BLANKS)
+
+
+PLAIN = Pen()
+
+
+@lru_cache(maxsize=4096)
+def pen_of(style: Style | None, system: ColorSystem | None) -> Pen:
+    """The look of a Rich style on a terminal with these colours."""
+    if style is None:
+        return PLAIN
+    attributes = frozenset(code for name, code in (*_ON, _STRIKE) if getattr(style, name))
+    return Pen(_colour(style.color, system, True), _colour(style.bgcolor, system, False), attributes)
+
+
+def _colour(color: Color | None, system: ColorSystem | None, foreground: bool) -> str:
+    if color is None or system is None or color.type == ColorType.DEFAULT:
+        return ""
+    if color.type == ColorType.TRUECOLOR and color.triplet is not None and system != ColorSystem.STANDARD:
+        number = _PALETTE.get(tuple(color.triplet))
+        if number is not None:
+            return f"{'38' if foreground else '48'};5;{number}"
+    return ";".join(color.downgrade(system).get_ansi_codes(foreground))
+
+
+@lru_cache(maxsize=4096)
+def change(old: Pen, new: Pen) -> str:
+    """The shortest SGR sequence from one look to another; "" when they are the same."""
+    if old == new:
+        return ""
+    fresh = [*sorted(new.attributes), *filter(None, (new.fore, new.back))]
+    whole = f"\x1b[{';'.join(['0', *fresh])}m" if fresh else "\x1b[m"
+    gone = old.attributes - new.attributes
+    ends = {_OFF[code] for code in gone}
+    begun = {code for code in new.attributes if code not in old.attributes or _OFF[code] in ends}
+    codes = [*sorted(ends), *sorted(begun)]
+    if new.fore != old.fore:
+        codes.append(new.fore or "39")
+    if new.back != old.back:
+        codes.append(new.back or "49")
+    part = f"\x1b[{';'.join(codes)}m"
+    return part if len(part) <= len(whole) else whole
