@@ -59,6 +59,8 @@ class Engine:
         self._subscribers: list[Subscriber] = []
         self._publish_s = publish_s
         self._published_t = -publish_s
+        self._published = self.snapshot.verdict
+        self._news = False  # something was read since
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -151,6 +153,7 @@ class Engine:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
         self._ask_auto_stacks()
+        self._news = self._news or event.kind != "tick"
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
         self._publish(force=has > had or event.kind in ("stacks", "server"))
 
@@ -195,11 +198,14 @@ class Engine:
             self.source.request_stacks(None, 1, False, why)
 
     def _publish(self, force: bool = False) -> None:
+        """At most each ``publish_s``; a quarter as often where nothing but the time has changed."""
         replay = self.replay
         since = self.snapshot.t - self._published_t
-        if (replay is not None and replay.skipping) or (not force and 0 <= since < self._publish_s * 0.9):
+        news = self._news or self.snapshot.verdict != self._published
+        pause_s = self._publish_s * (0.9 if news else 3.9)
+        if (replay is not None and replay.skipping) or (not force and 0 <= since < pause_s):
             return
-        self._published_t = self.snapshot.t
+        self._published_t, self._published, self._news = self.snapshot.t, self.snapshot.verdict, False
         if replay is not None:
             self.snapshot = self.store.note(replay=replay.words())
         for subscriber in self._subscribers:
