@@ -157,10 +157,20 @@ def _others(context: Context, order: Order) -> list[Evidence]:
     if own and _SIGKILL in context.family.ends.own_end and launcher not in order.candidates:
         text = "a launcher ends itself with SIGKILL (137) after most failures: no sign of the OOM killer"
         found.append(Evidence("proc", text))
-    if launcher is not None and context.ranks:
-        left = ", ".join(f"{v.label} (pid {v.pid})" for v in context.ranks[:4])
-        found.append(Evidence("proc", f"left behind, and may hold GPU memory: {left}"))
+    left = _left_behind(context) if launcher is not None else []
+    if left:
+        found.append(Evidence("proc", f"left behind, and may hold GPU memory: {', '.join(left[:5])}"))
     return found
+
+
+def _left_behind(context: Context) -> list[str]:
+    """Ranks and engines that live on without their launcher; ranks first. An engine keeps its workers alive."""
+    ranks = {rank.pid for rank in context.ranks}
+    alive = context.snapshot.procs.processes
+    engines = [p for p in alive if p.alive and p.role is Role.ENGINE and p.pid not in ranks]
+    return [f"{v.label} (pid {v.pid})" for v in context.ranks[:4]] + [
+        f"the {context.label(p.role)} (pid {p.pid})" for p in engines
+    ]
 
 
 def _phase_of(context: Context, name: str, pid: int | None = None) -> str:

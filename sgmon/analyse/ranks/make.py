@@ -127,7 +127,7 @@ def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
     cpu_t = cpu.t if cpu is not None and cpu_counts(wait.kind, done) else 0.0
     return Rank(
         name=process.rank,
-        label=_label(snapshot.family, process.rank, role),
+        label=_label(snapshot.family, process),
         role=role,
         process=process,
         clock=clock,
@@ -155,10 +155,12 @@ def _gpu(process: Process, inputs: _Inputs) -> Gpu | None:
     return next((gpu for gpu in gpus if gpu.index == before.gpu.index), None)
 
 
-def _label(family: str, name: str, role: Role) -> str:
+def _label(family: str, process: Process) -> str:
+    role = Role.ENGINE if process.becomes is Role.ENGINE else process.role
     if role is Role.LAUNCHER:
         return "the launcher"
-    return name or (f"the {role_label(family, role)}" if role in (Role.WORKER, Role.ENGINE) else "the worker process")
+    known = role in (Role.WORKER, Role.ENGINE)
+    return process.rank or (f"the {role_label(family, role)}" if known else "the worker process")
 
 
 def _state(process: Process, role: Role, wait: WaitKind) -> RankState:

@@ -1,0 +1,39 @@
+"""Watches of a real vLLM 0.32 on a CPU, taken live by ``make test-real``, replayed: the words then are the words now."""
+
+from __future__ import annotations
+
+from tests.diagnosis.replay import Change, first, replay
+
+
+def before(changes: list[Change], t: float) -> set[str]:
+    return {change.verdict.state for change in changes if change.t < t}
+
+
+def test_tp1_is_stopped_and_killed_in_the_load():
+    """Stopped at 49.7 s, killed at 55.5 s."""
+    changes, last = replay("vllm-live-tp2-stop-kill-load")
+    stopped, crashed = first(changes, "stopped"), first(changes, "crashed")
+    assert stopped is not None and 0 <= stopped.t - 49.7 <= 1.5
+    assert (stopped.verdict.odd_ranks, stopped.verdict.phase) == (("TP1",), "weights")
+    assert before(changes, stopped.t) == {"waiting", "progressing"}
+    assert crashed is not None and 0 <= crashed.t - 55.5 <= 1.5
+    assert {change.verdict.odd_ranks for change in changes if change.t >= crashed.t} == {(), ("TP1",)}
+    assert (last.verdict.rule, last.verdict.odd_ranks) == ("process-gone", ("TP1",))
+
+
+def test_a_node_never_comes_and_the_launcher_is_killed():
+    """It waits from 27.7 s on; the launcher is killed at 46.3 s. Its engine core and its worker live on."""
+    changes, last = replay("vllm-live-nnodes2-launcher-killed")
+    waits, crashed = first(changes, "waiting-by-design"), first(changes, "crashed")
+    assert waits is not None and 0 <= waits.t - 27.7 <= 10
+    assert (waits.verdict.rule, waits.verdict.odd_ranks) == ("node-missing", ("node 1",))
+    assert before(changes, waits.t) == {"waiting", "progressing"}
+    assert crashed is not None and 0 <= crashed.t - 46.3 <= 1.5
+    left = next(fact.text for fact in last.verdict.evidence if "left behind" in fact.text)
+    assert "TP0 (pid 18459)" in left and "engine core (pid 18336)" in left
+
+
+def test_an_engine_core_that_imports_is_not_called_a_worker():
+    changes, _ = replay("vllm-live-nnodes2-launcher-killed", until=25.0)
+    importing = next(change for change in changes if change.verdict.phase == "spawn")
+    assert "engine core" in importing.verdict.headline
