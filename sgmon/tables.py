@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,15 +29,17 @@ def text_of(package: str, file: str) -> str:
     return data.decode()
 
 
+def document_of(package: str, file: str) -> dict[str, Any]:
+    """A data file of a package of ours, as TOML gives it. Raises ``TableError``."""
+    return _document(text_of(package, file), f"{package}/{file}")
+
+
 def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row, ...]:
     """The rows ``[[table]]`` of a TOML text. origin: what an error calls the text. Raises ``TableError``.
 
     A row is called by its ``id`` or ``name`` where it has one, else by its number from 1.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        raise TableError(f"{origin}: not TOML: {err}") from err
+    document = _document(text, origin)
     unknown = sorted(set(document) - {table})
     if unknown:
         raise TableError(f"{origin}: unknown entry {unknown[0]!r}, expected [[{table}]]")
@@ -45,6 +47,14 @@ def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row,
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise TableError(f"{origin}: {table} must be written as [[{table}]]")
     return tuple(_row(entry, row, f"{origin}: {row_name(table, n, entry)}") for n, entry in enumerate(entries, 1))
+
+
+def _document(text: str, origin: str) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as err:
+        raise TableError(f"{origin}: not TOML: {err}") from err
+    return document
 
 
 def row_name(table: str, number: int, entry: Mapping[str, object]) -> str:

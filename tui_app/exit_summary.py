@@ -12,7 +12,8 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     """The verdict; then what to run next, or where the log is."""
     verdict = snapshot.verdict
     server = snapshot.server
-    who = f" (pid {server.pid}, port {server.args.port})" if server is not None else ""
+    port = "" if server is None or server.port is None else f", port {server.port}"
+    who = f" (pid {server.pid}{port})" if server is not None else ""
     silent = ", silent" if verdict.state in ("suspect", "stalled") else ""
     first = (
         f"sgmon: {verdict.state}{silent} for {age(snapshot.t - verdict.since_t)}: {clean(verdict.headline, 300)}{who}"

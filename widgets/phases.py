@@ -12,9 +12,6 @@ from sgmon.servers import registry
 from sgmon.servers.phases import Phase, PhaseTable
 from widgets.ages import rough
 
-#: milestones that only a leading rank prints: no difference between ranks
-_LEADER_ONLY = {"nccl_comm", "weights_format", "weights_progress", "weights_100", "kv_profile", "graph_progress"}
-_LEADER_ONLY |= {f"draft_{name}" for name in _LEADER_ONLY} | {"custom_ar_disabled", "mq_connect"}
 DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
 
 
@@ -58,15 +55,15 @@ def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
     for rank in ranks:
         row = _row(snapshot, rank, progress.get(rank), rank in importing, columns, single, main_phase, rank in odd)
         groups.setdefault((row.cells, row.last, row.odd, row.kind), []).append(row)
-    folded = [_fold(rows) for rows in _join_leaders(list(groups.values()))]
+    folded = [_fold(rows) for rows in _join_leaders(list(groups.values()), phase_table(snapshot))]
     if not single:
         folded.append(_main_row(snapshot, columns, main_phase))
     return tuple(folded)
 
 
-def _join_leaders(groups: list[list[RankRow]]) -> list[list[RankRow]]:
+def _join_leaders(groups: list[list[RankRow]], table: PhaseTable) -> list[list[RankRow]]:
     """A leading rank that differs only by a line that no other rank prints belongs to the others."""
-    for group in [g for g in groups if g[0].last in _LEADER_ONLY and len(groups) > 1]:
+    for group in [g for g in groups if table.is_leader_only(g[0].last) and len(groups) > 1]:
         for home in groups:
             same = (home[0].cells, home[0].odd, home[0].kind) == (group[0].cells, group[0].odd, group[0].kind)
             if home is not group and same:

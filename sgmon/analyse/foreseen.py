@@ -36,7 +36,7 @@ def start_of(snapshot: Snapshot, server: Server) -> Start:
     """The start that ``snapshot`` shows. Who listens on the port is taken from the newest look at it."""
     facts = snapshot.preflight if snapshot.preflight is not None else Preflight()
     port = snapshot.port
-    if port is not None and port.port == server.args.port and port.answer:
+    if port is not None and port.port == server.port and port.answer:
         facts = replace(facts, port=port.listeners)
     if not facts.env and server.visible_devices:
         facts = replace(facts, env=(("CUDA_VISIBLE_DEVICES", server.visible_devices),))

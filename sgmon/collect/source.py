@@ -212,8 +212,8 @@ class LiveSource:
         elif isinstance(reading, ServerReading):
             self._server_asked = True
             server = reading.server
-            if server is not None and self._server_key != (server.pid, server.start_ticks):
-                self._server_key = server.pid, server.start_ticks
+            if server is not None and self._server_key != server.key:
+                self._server_key = server.key
                 self.wake("procs", "log", "port", "gpu", "preflight")
 
 

@@ -64,7 +64,7 @@ def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str
         "SGMON_ODD_RANKS": ",".join(verdict.odd_ranks),
         "SGMON_SINCE_S": f"{max(0.0, snapshot.t - verdict.since_t):.0f}",
         "SGMON_PID": "" if server is None else str(server.pid),
-        "SGMON_PORT": "" if server is None else str(server.args.port),
+        "SGMON_PORT": "" if server is None or server.port is None else str(server.port),
         "SGMON_LOG": "" if server is None else server.log_path,
         "SGMON_REPORT": report_path,
         "SGMON_FLIGHT": snapshot.saved[-1] if snapshot.saved else "",

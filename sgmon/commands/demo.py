@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tp", type=int, metavar="N", help="number of ranks (default: the scenario's own)")
     parser.add_argument(
-        "--version", default="", help="version to play: SGLang 0.5.23 (default) or 0.5.9, vLLM 0.32.0"
+        "--version", default="", help="version of the server to play, e.g. 0.5.9 (default: the newest)"
     )
     parser.add_argument("--speed", type=float, default=1.0, metavar="F", help="4: four times as fast")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="HTTP port (default: a free one)")

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         server = None
     gpu = ask_gpu(settings) if settings.gpu else GpuReading(unavailable="not looked at (--no-gpu)")
-    port = settings.port or (server.args.port if server else registry.families()[0].default_port)
+    port = settings.port or (server and server.port) or registry.families()[0].default_port
     checks = seeing(settings.proc_root, server, gpu)
     checks += starting(settings.proc_root, port, gpu) if server is None else server_checks(settings.proc_root, server)
     if args.json:

@@ -117,7 +117,7 @@ class _Targets(Struct, frozen=True):
 
 def _targets(processes: Sequence[Process], wanted: Sequence[str], launcher: int) -> _Targets:
     """The chosen ranks' pids. Raises ``UsageError`` on a rank that is not there."""
-    alive = [process for process in processes if not process.gone]
+    alive = [process for process in processes if process.alive]
     ranks = [process for process in alive if process.role in _RANK_ROLES]
     if not wanted:
         return _Targets(

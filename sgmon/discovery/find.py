@@ -147,4 +147,4 @@ def _arguments(base: str, launcher: Launcher, known: Server | None) -> tuple[Ser
 
 
 def _same(launcher: Launcher, known: Server) -> bool:
-    return (launcher.stat.pid, launcher.stat.start_ticks) == (known.pid, known.start_ticks)
+    return (launcher.stat.pid, launcher.stat.start_ticks) == known.key

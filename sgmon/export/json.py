@@ -104,23 +104,23 @@ def _causes(snapshot: Snapshot) -> tuple[CauseReport, ...]:
 
 
 def _server(server: Server) -> ServerReport:
-    args = server.args
+    args, known = server.args, server.args_known
     return ServerReport(
         family=server.family,
         pid=server.pid,
         started=server.started_epoch,
         version=server.version or None,
         version_source=server.version_source,
-        model=safe(args.model_path),
-        host=args.host,
-        port=args.port,
-        tp=args.tp,
-        dp=args.dp,
-        pp=args.pp,
-        ep=args.ep,
-        nnodes=args.nnodes,
-        node_rank=args.node_rank,
-        args_known=server.args_known,
+        model=safe(args.model_path) if known else None,
+        host=args.host if known else None,
+        port=server.port,
+        tp=args.tp if known else None,
+        dp=args.dp if known else None,
+        pp=args.pp if known else None,
+        ep=args.ep if known else None,
+        nnodes=args.nnodes if known else None,
+        node_rank=args.node_rank if known else None,
+        args_known=known,
         args_source=server.args_source,
         argv=masked_argv(server.argv),
     )

@@ -56,22 +56,22 @@ class CauseReport(Report, frozen=True):
 
 class ServerReport(Report, frozen=True):
     """The watched server. family: its kind, a name of ``sgmon.servers``. argv: secrets masked. args_known:
-    false while nothing has told its arguments; model to node_rank are placeholders then."""
+    false while nothing has told its arguments; model to node_rank are null then."""
 
     family: str
     pid: int
     started: float | None
     version: str | None
     version_source: str
-    model: str
-    host: str
-    port: int
-    tp: int
-    dp: int
-    pp: int
-    ep: int
-    nnodes: int
-    node_rank: int
+    model: str | None
+    host: str | None
+    port: int | None
+    tp: int | None
+    dp: int | None
+    pp: int | None
+    ep: int | None
+    nnodes: int | None
+    node_rank: int | None
     args_known: bool
     args_source: str
     argv: tuple[str, ...]

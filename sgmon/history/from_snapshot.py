@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.foreseen import will_fail
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
+from sgmon.servers import registry
+from sgmon.servers.family import OwnTime
 from sgmon.text import clean, mask
 
 #: a share of the model's bytes in the page cache above which its start counts as warm
@@ -102,33 +105,25 @@ def own_times(log: LogState) -> tuple[tuple[str, float], ...]:
     for milestone in reversed(log.milestones):
         text = dict(milestone.fields).get("timings", "")
         if text:
-            return tuple((name, float(number)) for name, number in _TIMING.findall(text) if name in OWN)
+            return tuple((name, float(number)) for name, number in _TIMING.findall(text) if name in _own_times())
     return ()
-
-
-#: the server's names for its own numbers -> ours, in words (sglang/srt/observability/startup_time.py)
-OWN = {
-    "load_weight": "weights",
-    "kv_cache_allocation": "KV cache",
-    "scheduler_e2e": "scheduler",
-    "tokenizer_e2e": "whole engine",
-}
 
 
 def compared_with_own(run: FinishedStart) -> tuple[tuple[str, float, float], ...]:
     """(what, seconds as sgmon saw them, the server's own), for what both have measured."""
     own = dict(run.own)
-    args, ready = _at(run.milestones, "args"), _at(run.milestones, "scheduler_ready")
-    seen = {
-        "load_weight": _spent(run, "load_begin", "load_end"),
-        "kv_cache_allocation": _spent(run, "load_end", "memory_pool_end"),
-        "tokenizer_e2e": None
-        if args is None or ready is None
-        else ready - args,  # its clock begins after its imports
-    }
-    return tuple(
-        (OWN[name], round(took, 2), own[name]) for name, took in seen.items() if took is not None and name in own
-    )
+    rows = []
+    for kind in _own_times().values():
+        took_s = _spent(run, kind.begin, kind.end)
+        if took_s is not None and kind.name in own:
+            rows.append((kind.words, round(took_s, 2), own[kind.name]))
+    return tuple(rows)
+
+
+@cache
+def _own_times() -> dict[str, OwnTime]:
+    """By name. Of every family: a finished start does not say which one it was."""
+    return {kind.name: kind for family in registry.families() for kind in family.own_times}
 
 
 def model_name(args: ServerArgs) -> str:
@@ -178,10 +173,10 @@ def _gaps(log: LogState) -> tuple[tuple[float, int], ...]:
 
 
 def _spent(run: FinishedStart, begin: str, end: str) -> float | None:
-    """The longest that a rank took from one milestone to another."""
-    begun = {one.rank: one.at_s for one in run.milestones if one.name == begin}
-    took = [one.at_s - begun[one.rank] for one in run.milestones if one.name == end and one.rank in begun]
-    return max(took) if took else None
+    """The longest that a rank took from one milestone to another; the first may be one of the launcher's."""
+    begun = {m.rank: m.at_s for m in run.milestones if m.name == begin}
+    starts = ((m.at_s, begun.get(m.rank, begun.get(""))) for m in run.milestones if m.name == end)
+    return max((at_s - begun_s for at_s, begun_s in starts if begun_s is not None), default=None)
 
 
 def _at(passed: tuple[PassedMilestone, ...], name: str) -> float | None:

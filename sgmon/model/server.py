@@ -89,6 +89,11 @@ class Server(Struct, frozen=True):
         return self.args.known and self.args_source != RETITLED
 
     @property
+    def port(self) -> int | None:
+        """Where it serves; None while nothing has told its arguments."""
+        return self.args.port if self.args_known else None
+
+    @property
     def key(self) -> tuple[int, int]:
         """Tells it from a later process with the same pid."""
         return self.pid, self.start_ticks

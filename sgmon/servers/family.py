@@ -194,6 +194,16 @@ class Ends(Struct, frozen=True):
     restarts: Callable[[Role, Role, ServerArgs], bool] = _none_restarts
 
 
+class OwnTime(Struct, frozen=True):
+    """A number that the server gives of its own start: name in its log or metrics, and what it is in words. begin,
+    end: the milestones between which sgmon sees the same; "": it sees nothing like it."""
+
+    name: str
+    words: str
+    begin: str = ""
+    end: str = ""
+
+
 class ServerFamily(Struct, frozen=True):
     """One kind of server. name: in recordings and JSON; label: on the screen; package: its Python distribution.
 
@@ -203,8 +213,9 @@ class ServerFamily(Struct, frozen=True):
     compile_caches: (environment variable, default folder, ends of the names of its lock files).
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. kill_clocks: its time-outs that run now.
-    ends: how its processes end when one of them has. folder: the package of its data files
-    (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``, ``waits.toml``, ``causes.toml``).
+    ends: how its processes end when one of them has. own_times: what it tells of the length of its start.
+    folder: the package of its data files (``milestones.toml``, ``errors.toml``, ``stack_phases.toml``,
+    ``waits.toml``, ``causes.toml``).
     """
 
     name: str
@@ -223,6 +234,7 @@ class ServerFamily(Struct, frozen=True):
     rules: tuple[Callable[[Context], Verdict | None], ...] = ()
     kill_clocks: Callable[[Context], tuple[KillClock, ...]] = field(default=lambda context: ())
     ends: Ends = Ends()
+    own_times: tuple[OwnTime, ...] = ()
     env_prefixes: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     duration_flags: frozenset[str] = frozenset()

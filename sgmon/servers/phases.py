@@ -48,9 +48,11 @@ def draft(phase: Phase, following: str, column: str, short: str) -> Phase:
 
 
 class PhaseTable(Struct, frozen=True, eq=False):
-    """All phases of a family, in their usual order."""
+    """All phases of a family, in their usual order. leader_only: milestones that one leading rank prints, or a bar
+    that it shows: they are no difference between ranks."""
 
     phases: tuple[Phase, ...] = ()
+    leader_only: frozenset[str] = frozenset()
     _known: dict[str, Phase] = {}  # by name
     _places: dict[str, int] = {}
 
@@ -65,6 +67,10 @@ class PhaseTable(Struct, frozen=True, eq=False):
         if not name and self.phases:
             return self.phases[0]
         return self._known.get(name) or Phase(name, name or "start", f"in the {name or 'start'}")
+
+    def is_leader_only(self, milestone: str) -> bool:
+        """Whether only a leading rank prints it, of the main model or of a draft model."""
+        return milestone.removeprefix("draft_") in self.leader_only
 
     def words(self, name: str) -> str:
         """ "weight load"; "start" while the phase is not known."""

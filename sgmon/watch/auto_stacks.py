@@ -45,5 +45,5 @@ class AutoStacks:
             return "" if known else f"auto: {verdict.state}"
         seen = snapshot.server_seen_t or 0.0
         lost = log_is_lost(snapshot) and snapshot.t - seen >= LOST_S and verdict.state not in _OVER
-        titled = any(p.role == Role.WORKER and not p.gone for p in snapshot.procs.processes)
+        titled = any(p.role == Role.WORKER and p.alive for p in snapshot.procs.processes)
         return "auto: no log" if lost and titled else ""

@@ -140,8 +140,8 @@ class Persistence:
             return
         if not at_end and ended not in ("ready", "crashed"):
             return
-        key = (server.pid, server.start_ticks, ended)
-        if key in self._stored or (server.pid, server.start_ticks, "ready") in self._stored:
+        key = (*server.key, ended)
+        if key in self._stored or (*server.key, "ready") in self._stored:
             return
         self._stored.add(key)
 
@@ -224,7 +224,7 @@ def _has_metrics(server: Server) -> bool:
 
 def _replaced(old: Snapshot, new: Snapshot) -> bool:
     a, b = old.server, new.server
-    return a is not None and b is not None and (a.pid, a.start_ticks) != (b.pid, b.start_ticks)
+    return a is not None and b is not None and a.key != b.key
 
 
 def _stamp(snapshot: Snapshot) -> str:

@@ -135,7 +135,8 @@ def context_of(snapshot: Snapshot) -> Context:
     launcher = next((p for p in snapshot.procs.processes if p.alive and p.role == Role.LAUNCHER), None)
     recovered = [v.clock.longest_quiet_s for v in ranks if v.clock is not None]
     server = snapshot.server
-    args = merged_args(server.args if server is not None else ServerArgs(), snapshot.log.args)
+    family = family_of(snapshot)
+    args = merged_args(server.args if server is not None else ServerArgs(), snapshot.log.args, family.default_port)
     return Context(
         snapshot=snapshot,
         t=snapshot.t,
@@ -145,7 +146,7 @@ def context_of(snapshot: Snapshot) -> Context:
         launcher=launcher,
         blind=not any(_readable(v) for v in ranks),
         recovered_silence_s=max(min(recovered, default=0.0), usual.quiet_s(snapshot) or 0.0),
-        family=family_of(snapshot),
+        family=family,
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
     )
 
@@ -173,17 +174,17 @@ def _helpers_t(snapshot: Snapshot, ranks: set[int]) -> float:
     return max(marks, default=0.0)
 
 
-def merged_args(given: ServerArgs, logged: ServerArgs | None) -> ServerArgs:
+def merged_args(given: ServerArgs, logged: ServerArgs | None, default_port: int) -> ServerArgs:
     """The command line, with what the log's server_args line adds to it (a config file, resolved defaults).
 
     A value at its default says nothing: the log's line may be cut, the command line may be retitled.
     """
     if logged is None:
         return given
-    default = ServerArgs()
-    told = asdict(logged)
-    told["known"] = given.known or logged.known
-    return replace(given, **{name: value for name, value in told.items() if value != getattr(default, name)})
+    default = ServerArgs(port=default_port)
+    values = asdict(logged)
+    values["known"] = given.known or logged.known
+    return replace(given, **{name: value for name, value in values.items() if value != getattr(default, name)})
 
 
 def _readable(rank: Rank) -> bool:

@@ -15,7 +15,7 @@ def orphan_facts(snapshot: Snapshot, named: Iterable[Evidence] = ()) -> tuple[Ev
     fact of ``named`` tells of, and processes of the watched server itself."""
     known = {fact.pid for fact in named} | {process.pid for process in snapshot.procs.processes}
     left = [orphan for orphan in snapshot.orphans if orphan.pid not in known]
-    port = snapshot.server.args.port if snapshot.server is not None else snapshot.asked_port
+    port = snapshot.server.port if snapshot.server is not None else snapshot.asked_port
     listening = sorted((one for one in left if one.ports), key=lambda one: port not in one.ports)
     facts = [_listens(one) for one in listening[:1]]
     rest = [one for one in left if one not in listening[:1]]

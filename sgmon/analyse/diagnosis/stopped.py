@@ -14,7 +14,7 @@ _ROLES = ESSENTIAL_ROLES - {Role.WEIGHT_CACHE}
 
 def stopped(context: Context) -> Verdict | None:
     """The stopped processes, what stopped them, and who waits for them."""
-    alive = [p for p in context.snapshot.procs.processes if p.role in _ROLES and not p.gone]
+    alive = [p for p in context.snapshot.procs.processes if p.role in _ROLES and p.alive]
     halted = [p for p in alive if p.halted in ("stopped", "frozen") or _traced(context, p)]
     if not halted:
         return None

@@ -21,7 +21,7 @@ def assign(
 ) -> tuple[Gpu, ...]:
     """``gpus`` with the ranks of ``server``, whose ``visible_devices`` are the launcher's: setproctitle blanks its
     children's environment."""
-    live = [process for process in processes if not process.gone]
+    live = [process for process in processes if process.alive]
     by_pid = {process.pid: process for process in live}
     by_inner = {process.ns_pid: process for process in live if process.ns_pid is not None}
     named = tuple(_with_processes(gpu, by_pid, by_inner) for gpu in gpus)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from functools import cache, cached_property, lru_cache
 from typing import Any, Literal
 
@@ -11,13 +10,8 @@ import msgspec
 
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
-from sgmon.tables import text_of
+from sgmon.tables import document_of
 from sgmon.versions import release
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: The package with the errors of torch, CUDA, the hub and the OS, which every family has.
 GENERAL = "sgmon.servers"
@@ -86,8 +80,8 @@ class Catalogue:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """Read and checked when first asked for. msgspec.ValidationError: a file has a row that is no rule."""
-        milestones = _read(self.log.folder, "milestones")
-        errors = (_read(self.log.errors or self.log.folder, "errors"), _read(GENERAL, "errors"))
+        milestones = document_of(self.log.folder, "milestones.toml")
+        errors = tuple(document_of(folder, "errors.toml") for folder in (self.log.errors or self.log.folder, GENERAL))
         groups = ("error", "clue", "noise")
         return (
             *_rules(milestones, "milestone"),
@@ -191,11 +185,6 @@ def version_key(version: str) -> tuple[int, ...] | None:
     """ "0.5.3.post3" -> (0, 5, 3, 3); None for what is no version ("torch", "", "0.0.0")."""
     key = release(version)
     return key if key is not None and any(key) else None
-
-
-def _read(folder: str, name: str) -> dict[str, Any]:
-    rows: dict[str, Any] = tomllib.loads(text_of(folder, f"{name}.toml"))
-    return rows
 
 
 def _rules(rows: dict[str, Any], group: str) -> tuple[Rule, ...]:

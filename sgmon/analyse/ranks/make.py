@@ -131,7 +131,6 @@ def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
         role=role,
         process=process,
         clock=clock,
-        pids=_pids(snapshot, process),
         phase=phase,
         passed=inputs.passed.get(process.rank, ()) if role is Role.WORKER else (),
         progress=progress,
@@ -210,12 +209,6 @@ def _dumps(snapshot: Snapshot, pid: int, clock: ActivityClock | None) -> tuple[S
         if dump.pid == pid and dump.t >= other_t and (dump.t >= any_t or snapshot.t - dump.t <= STACK_FRESH_S)
     )
     return tuple(fresh)[-KEPT_DUMPS:]
-
-
-def _pids(snapshot: Snapshot, process: Process) -> tuple[int, ...]:
-    """Its own, its children's, and its compilers'."""
-    children = [p.pid for p in snapshot.procs.processes if p.ppid == process.pid and p.alive]
-    return tuple(dict.fromkeys((process.pid, *children, *(c.pid for c in process.compilers))))
 
 
 def _passed(snapshot: Snapshot) -> dict[str, tuple[RankMilestone, ...]]:

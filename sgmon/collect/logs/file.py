@@ -83,7 +83,7 @@ class FileLog:
         """Another server than before: it is read from the start, for its first lines may be read already."""
         if server is None:
             return False
-        before, self._server = self._server, (server.pid, server.start_ticks)
+        before, self._server = self._server, server.key
         return before is not None and before != self._server
 
     def _without_file(self, server: Server | None) -> LogReading | None:

@@ -67,19 +67,23 @@ class PortProbe:
 
     def read(self) -> PortReading | None:
         server = self._watched.server
-        port = self._watched.settings.port or (server.args.port if server else None)
+        family = registry.get(server.family if server else "")
+        port = self._watched.settings.port or (server.port or family.default_port if server else None)
         if port is None:
             return None
         if server is not None and self._watched.settings.port is None and (server.args.headless or server.args.uds):
             return _no_port(server.args)
-        identity = (server.pid, server.start_ticks) if server else None
+        identity = server.key if server else None
         if identity != self._server:
             self._server = identity
             self._was_ready = self._tls = self._tls_tried = False
             self._mute = 0
-        self._path = registry.get(server.family if server else "").health.path
+        self._path = family.health.path
         args = server.args if server else ServerArgs()
         reading = self._look(server.pid if server else None, args.host, port)
+        guessed = server is not None and server.port is None and self._watched.settings.port is None
+        if guessed and not any(listener.ours for listener in reading.listeners):
+            return None  # who listens on a port that nobody has named is a stranger
         if reading.answer == "":
             reading = self._ask(reading, args, self._namespace(server.pid if server else None))
         self.interval_s = self._next(reading)

@@ -43,7 +43,7 @@ class ProcsProbe:
         if server is None:
             return None
         tree = self._tree
-        if tree is None or tree.key != _key(server):
+        if tree is None or tree.key != server.key:
             self.close()
             tree = self._tree = Tree(self._watched, server)
         return tree.read(server)
@@ -58,7 +58,7 @@ class Tree:
     """What is kept of one server between readings."""
 
     def __init__(self, watched: Watched, server: Server) -> None:
-        self.key = _key(server)
+        self.key = server.key
         self._family = get(server.family)
         root = watched.settings.proc_root.rstrip("/") or "/proc"
         now = watched.clock.now
@@ -234,7 +234,3 @@ def _order(process: Process) -> tuple[int, int, int]:
     """Launcher first, then by birth; helpers last."""
     place = 0 if process.role == Role.LAUNCHER else 1 if process.role in ESSENTIAL_ROLES else 2
     return place, process.start_ticks, process.pid
-
-
-def _key(server: Server) -> tuple[int, int]:
-    return server.pid, server.start_ticks

@@ -127,7 +127,7 @@ class StackProbe:
         return StacksReading(job.number, job.why, dumps, done=job.done)
 
     def _targets(self, job: _Job) -> list[Process]:
-        known = {process.pid: process for process in self._processes() if not process.gone}
+        known = {process.pid: process for process in self._processes() if process.alive}
         if job.pids is not None:
             return [known.get(pid) or Process(pid=pid, ppid=0, start_ticks=0, role=Role.OTHER) for pid in job.pids]
         chosen = [process for process in known.values() if process.role in _ROLES]

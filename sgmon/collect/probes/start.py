@@ -46,9 +46,9 @@ class StartProbe:
 
     def read(self) -> StartReading | None:
         server = self._watched.server
-        if server is None or (server.pid, server.start_ticks) == self._reported or not server.args.model_path:
+        if server is None or server.key == self._reported or not server.args.model_path:
             return None
-        self._reported = (server.pid, server.start_ticks)
+        self._reported = server.key
         return describe(self._watched.settings.proc_root, server)
 
     def close(self) -> None:

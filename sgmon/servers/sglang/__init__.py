@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.model.roles import Role
-from sgmon.servers.family import Discovery, Health, ServerFamily
+from sgmon.servers.family import Discovery, Health, OwnTime, ServerFamily
 from sgmon.servers.sglang import args, args_line, ends, health, launch, ranks, rules, server_args, titles
 from sgmon.servers.sglang.clocks import kill_clocks
 from sgmon.servers.sglang.log import RULES
@@ -44,6 +44,12 @@ FAMILY = ServerFamily(
     rules=(rules.gate, rules.weights_from_outside),
     kill_clocks=kill_clocks,
     ends=ends.ENDS,
+    own_times=(  # sglang/srt/observability/startup_time.py
+        OwnTime("load_weight", "weights", "load_begin", "load_end"),
+        OwnTime("kv_cache_allocation", "KV cache", "load_end", "memory_pool_end"),
+        OwnTime("scheduler_e2e", "scheduler"),
+        OwnTime("tokenizer_e2e", "whole engine", "args", "scheduler_ready"),  # its clock begins after its imports
+    ),
     duration_flags=frozenset(
         {
             "attention_backend",
@@ -70,7 +76,7 @@ FAMILY = ServerFamily(
             "device",
         }
     ),
-    env_prefixes=("SGLANG_", "SGL_", "VLLM_"),  # older versions import vllm
+    env_prefixes=("SGLANG_", "SGL_"),
     packages=("sgl-kernel", "sglang-kernel"),
     start=START,
     compile_caches=(("SGLANG_DG_CACHE_DIR", "~/.cache/deep_gemm", (".lock",)),),

@@ -137,5 +137,17 @@ PHASES = PhaseTable(
             launcher=True,
         ),
         Phase("serving", "serving", "while serving", launcher=True),
-    )
+    ),
+    leader_only=frozenset(
+        {
+            "nccl_comm",
+            "weights_format",
+            "weights_progress",
+            "weights_100",
+            "kv_profile",
+            "graph_progress",
+            "custom_ar_disabled",
+            "mq_connect",
+        }
+    ),
 )

@@ -134,5 +134,15 @@ PHASES = PhaseTable(
             launcher=True,
         ),
         Phase("serving", "serving", "while serving", launcher=True),
-    )
+    ),
+    leader_only=frozenset(
+        {
+            "nccl_comm",
+            "weights_format",
+            "weights_progress",
+            "weights_100",
+            "graph_progress",
+            "mq_connect",
+        }
+    ),
 )
