@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.collect.probes import netns
 from sgmon.collect.probes import port as port_module
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.port import PortProbe
 from sgmon.model import Server, ServerArgs
+from sgmon.servers import registry
 from tests.proc.fake import FakeProc
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
@@ -242,6 +244,19 @@ def test_settings_port_wins_over_the_arguments(watch, listener, closed_port):
     answer(listener, OK)
     reading = PortProbe(watch(server(closed_port), port=listener.getsockname()[1])).read()
     assert (reading.status, reading.port) == (200, listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_port_that_is_not_known_is_asked_only_where_the_server_listens(watch, listener, monkeypatch, listens):
+    usual = replace(registry.get("sglang"), default_port=listener.getsockname()[1])
+    monkeypatch.setattr(port_module.registry, "get", lambda name: usual)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        unknown = Server(pid=os.getpid() if listens else other.pid, start_ticks=1, args=ServerArgs(known=False))
+        requests = answer(listener, OK)
+        reading = PortProbe(watch(unknown)).read()
+        other.kill()
+    assert (unknown.port, bool(requests)) == (None, listens)
+    assert (reading is not None and reading.status == 200) == listens
 
 
 def test_http_switched_off(watch, listener):
