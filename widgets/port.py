@@ -126,7 +126,7 @@ def answer_line(view: PortView, reading: PortReading) -> Line:
         if normal_end:
             return ((" ✗ ", "bad"), ("refused", "bad"), (" after the ready line", ""))
         return ((" ○ ", "info"), ("refused", "info"), (" normal: it opens last", "dim"))
-    if reading.answer == "mute":
+    if reading.answer == "no_response":
         return ((" ◐ ", "warn"), ("accepts, no answer", "warn"), (_took(reading), "dim"))
     if reading.answer == "skipped":
         return ((" ○ ", "dim"), ("not asked", "dim"))

@@ -164,7 +164,7 @@ class ListenerReport(Report, frozen=True):
 
 
 class PortReport(Report, frozen=True):
-    """The HTTP port. answer: refused, mute, http, reset, timeout or skipped; status: of /health."""
+    """The HTTP port. answer: refused, no_response, http, reset, timeout or skipped; status: of /health."""
 
     host: str
     port: int

@@ -58,7 +58,7 @@ def port_words(port: PortReading) -> str:
         owner = f", held by pid {listener.pid or '?'}{name} ({whose})"
     words = {
         "refused": "nothing listens",
-        "mute": "accepts, but does not answer",
+        "no_response": "accepts, but does not answer",
         "reset": "resets the connection (TLS?)",
         "timeout": "connect times out",
         "skipped": "not probed",

@@ -20,7 +20,7 @@ class Listener(Struct, frozen=True):
 class PortReading(Struct, frozen=True):
     """One look at host:port.
 
-    answer: "refused" (nothing listens), "mute" (accepts, no answer in time), "http" (status set),
+    answer: "refused" (nothing listens), "no_response" (accepts, no answer in time), "http" (status set),
     "reset", "timeout" (no connect), "skipped" (not probed: why in ``note``).
     """
 

@@ -43,8 +43,8 @@ class RasReading(Struct, frozen=True):
     """One answer.
 
     answer: "ok", "refused" (nobody listens: before the first communicator, after the job, or switched
-    off), "mute" (connects, and the handshake is never answered: a stopped NCCL process), "unreachable",
-    "garbled". mute_connections: handshakes that were never answered before one was, evidence of the same.
+    off), "no_response" (connects, and the handshake is never answered: a stopped NCCL process), "unreachable",
+    "garbled". unanswered_connections: handshakes that were never answered before one was, evidence of the same.
     unequal_unchanged: counts differ and none moved since the previous answer; None: no answer to compare.
     """
 
@@ -54,7 +54,7 @@ class RasReading(Struct, frozen=True):
     form: str = ""  # "json" | "text"
     communicators: tuple[RasCommunicator, ...] = ()
     connections: int = 0
-    mute_connections: int = 0
+    unanswered_connections: int = 0
     took_s: float | None = None
     collection_s: float | None = None
     unequal_unchanged: bool | None = None

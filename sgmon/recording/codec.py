@@ -23,6 +23,14 @@ from sgmon.model import KINDS, Event, LogReading, Reading
 from sgmon.recording.log_mask import LogMask
 
 FORMAT = 1
+#: kind -> what a reading of it said before -> what it says now
+_RENAMED = {
+    "port": ((b'"answer":"mute"', b'"answer":"no_response"'),),
+    "ras": (
+        (b'"answer":"mute"', b'"answer":"no_response"'),
+        (b'"mute_connections":', b'"unanswered_connections":'),
+    ),
+}
 _TIME = re.compile(rb'\{"t":([0-9.]+),')
 
 
@@ -104,7 +112,7 @@ class Decoder:
         if reading_type is None:
             return None
         if "r" in head:
-            reading: Reading = msgspec.json.decode(head["r"], type=reading_type)
+            reading: Reading = msgspec.json.decode(_renamed(kind, head["r"]), type=reading_type)
             self._last[kind] = reading
         elif kind in self._last:
             reading = self._last[kind]
@@ -112,6 +120,16 @@ class Decoder:
             return None
         took = msgspec.json.decode(head["took"], type=float) if "took" in head else None
         return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took)
+
+
+def _renamed(kind: str, body: msgspec.Raw) -> msgspec.Raw | bytes:
+    """The reading in the words of today."""
+    if kind not in _RENAMED:
+        return body
+    text = bytes(body)
+    for before, now in _RENAMED[kind]:
+        text = text.replace(before, now)
+    return text
 
 
 def length_s(path: Path) -> float:

@@ -164,7 +164,7 @@ class StackRules(Struct, frozen=True):
 
 class Health(Struct, frozen=True):
     """The HTTP side. path: asked for health. ok_means_ready: (version) -> a 200 proves readiness on its own.
-    timeout_s: after so long without an answer it is mute. why_503: (version, args) -> a known reason for a 503 that
+    timeout_s: after so long its answer is "no_response". why_503: (version, args) -> a known reason for a 503 that
     stays after the ready line, "" for none. startup_metric: Prometheus metric of /metrics with the seconds of each
     part of the start (label ``phase``); "": it has none."""
 

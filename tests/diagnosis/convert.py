@@ -348,7 +348,7 @@ class Run:
         return any(entry[1] == self.args.port for listen in seen for entry in listen)
 
 
-ANSWERS = {"ConnectionRefusedError": "refused", "ConnectionResetError": "reset", "TimeoutError": "mute"}
+ANSWERS = {"ConnectionRefusedError": "refused", "ConnectionResetError": "reset", "TimeoutError": "no_response"}
 
 
 def _exit_code(run: Run) -> int | None:

@@ -79,7 +79,7 @@ def ready() -> World:
     return world
 
 
-@pytest.mark.parametrize("answer", ["mute", "timeout", "skipped"])
+@pytest.mark.parametrize("answer", ["no_response", "timeout", "skipped"])
 def test_ready_is_not_taken_back_at_once(answer: str) -> None:
     """A health check takes up to 20 s under load: one that is late is no doubt."""
     world = ready()
@@ -89,11 +89,11 @@ def test_ready_is_not_taken_back_at_once(answer: str) -> None:
     assert {verdict.state for t, verdict in world.history if t > world.t - 20} <= {"ready"}
 
 
-def test_ready_is_taken_back_when_health_stays_mute() -> None:
+def test_ready_is_taken_back_when_health_gives_no_response() -> None:
     world = ready()
-    world.answers(None, answer="mute")
+    world.answers(None, answer="no_response")
     world.run(30)
-    assert (world.verdict.state, world.verdict.rule) == ("unhealthy", "ready-mute")
+    assert (world.verdict.state, world.verdict.rule) == ("unhealthy", "ready-no-response")
 
 
 def test_a_wanted_cpu_is_a_field_of_the_mark() -> None:

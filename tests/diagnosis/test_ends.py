@@ -206,11 +206,11 @@ def test_0_4_10_post2_with_skip_warmup() -> None:
     assert "0.4.10.post2 never leaves 503" in world.verdict.headline
 
 
-def test_mute_health_is_unhealthy_only_after_its_own_time_out() -> None:
+def test_health_without_response_is_unhealthy_only_after_its_own_time_out() -> None:
     world = World(1).to("ready")
     world.answers(200)
     world.run(10)
-    world.answers(None, answer="mute")
+    world.answers(None, answer="no_response")
     world.run(20)
     assert world.verdict.state == "ready"
     world.run(10)

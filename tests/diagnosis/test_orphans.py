@@ -81,7 +81,7 @@ def test_who_holds_the_memory_stays_in_the_crash_that_it_caused() -> None:
 def test_a_port_owner_that_was_read_before_the_server_was_known() -> None:
     world = World(1).to("weights")
     who = (Listener("0.0.0.0:30000", 4242, None, "sglang::tokenizer_worker:4242"),)
-    world.port = replace(PortReading("::", 30000, "mute"), listeners=who)
+    world.port = replace(PortReading("::", 30000, "no_response"), listeners=who)
     world[0].compute()
     world.run(5)
     assert (world.verdict.state, world.verdict.evidence[0].pid) == ("will-fail", 4242)

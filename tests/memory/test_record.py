@@ -17,6 +17,7 @@ from sgmon.model import (
     PortReading,
     Process,
     ProcsReading,
+    RasReading,
     Role,
     Server,
     ServerReading,
@@ -83,6 +84,20 @@ def test_a_killed_recorder_loses_nothing_that_was_flushed(tmp_path: Path) -> Non
     torn = tmp_path / "torn.jsonl.gz"
     torn.write_bytes(whole.read_bytes()[:-30])
     assert list(codec.read(torn)[1]) == EVENTS[: len(list(codec.read(torn)[1]))]
+
+
+def test_older_words_are_read_as_those_of_today(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text(
+        '{"sgmon_recording":1,"epoch":5.0}\n'
+        '{"t":1.0,"k":"port","r":{"host":"h","port":1,"answer":"mute"}}\n'
+        '{"t":2.0,"k":"ras","r":{"address":"h:1","answer":"mute","connections":2,"mute_connections":2}}\n'
+    )
+    _, events = codec.read(path)
+    assert [event.reading for event in events] == [
+        PortReading("h", 1, "no_response"),
+        RasReading("h:1", "no_response", connections=2, unanswered_connections=2),
+    ]
 
 
 def test_unknown_kinds_and_fields_are_skipped(tmp_path: Path) -> None:

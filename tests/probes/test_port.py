@@ -1,4 +1,4 @@
-"""The port probe on real sockets: refused, mute, 503, slow 200, reset, TLS, a stranger, a full accept queue."""
+"""The port probe on real sockets: refused, no response, 503, slow 200, reset, TLS, a stranger, a full accept queue."""
 
 from __future__ import annotations
 
@@ -121,16 +121,16 @@ def test_a_ready_server_gets_time_for_its_503(watch, listener, short, monkeypatc
     assert waits == [0.3, 0.3, 22.0]
 
 
-def test_mute_server_is_asked_ever_more_rarely(watch, listener, short):
+def test_a_server_without_response_is_asked_ever_more_rarely(watch, listener, short):
     probe = PortProbe(watch(server(listener.getsockname()[1])))
     first, second = probe.read(), probe.read()
-    assert (first.answer, first.status) == ("mute", None)
+    assert (first.answer, first.status) == ("no_response", None)
     assert first.listeners[0].accept_queue == 0
     assert first.client
     assert second.listeners[0].accept_queue == 1  # our own: it was never accepted
     assert second.note == "1 connection not accepted by the server yet"
     assert probe.interval_s == pytest.approx(0.6)
-    probe._mute = 9
+    probe._unanswered = 9
     assert probe._next(second) == 30
 
 
@@ -179,7 +179,7 @@ def test_answer_byte_by_byte_ends(watch, listener, short):
 
     threading.Thread(target=drip, daemon=True).start()
     reading = PortProbe(watch(server(listener.getsockname()[1]))).read()
-    assert reading.answer in ("mute", "reset")
+    assert reading.answer in ("no_response", "reset")
     assert reading.latency_s < 3
 
 

@@ -12,7 +12,7 @@ DATA = Path(__file__).parent / "data"
 
 
 class FakeRas:
-    """Listens on a free port. ``script``: what each connection in turn gets: a body, "mute" or "hello-only"."""
+    """Listens on a free port. ``script``: what each connection in turn gets: a body, "no_response" or "hello-only"."""
 
     def __init__(self, json_body: str, text_body: str = "", script: Sequence[str] = (), old: bool = False) -> None:
         self.json_body, self.text_body = json_body, text_body
@@ -41,7 +41,7 @@ class FakeRas:
                 return
             self.connections += 1
             mode = self.script.pop(0) if self.script else "answer"
-            if mode == "mute":
+            if mode == "no_response":
                 self._held.append(connection)
                 continue
             with connection:

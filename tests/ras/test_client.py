@@ -16,21 +16,21 @@ def test_one_answer() -> None:
     with ras("late_rank.json") as server:
         reading = query(server.address)
         assert server.commands == ["CLIENT PROTOCOL 2", "TIMEOUT 5", "SET FORMAT json", "VERBOSE STATUS"]
-    assert (reading.answer, reading.connections, reading.mute_connections) == ("ok", 1, 0)
+    assert (reading.answer, reading.connections, reading.unanswered_connections) == ("ok", 1, 0)
     assert reading.communicators[0].behind == (1,)
 
 
 def test_every_second_connection_is_swallowed_by_the_stopped_process() -> None:
-    with ras("stopped.json", script=["mute", "answer"]) as server:
+    with ras("stopped.json", script=["no_response", "answer"]) as server:
         reading = query(server.address, handshake_s=0.1)
-    assert (reading.answer, reading.connections, reading.mute_connections) == ("ok", 2, 1)
+    assert (reading.answer, reading.connections, reading.unanswered_connections) == ("ok", 2, 1)
     assert reading.communicators[0].ranks[1].missing
 
 
-def test_all_mute_is_evidence() -> None:
-    with ras(script=["mute"] * 9) as server:
+def test_no_response_at_all_is_evidence() -> None:
+    with ras(script=["no_response"] * 9) as server:
         reading = query(server.address, handshake_s=0.05)
-    assert (reading.answer, reading.mute_connections) == ("mute", 4)
+    assert (reading.answer, reading.unanswered_connections) == ("no_response", 4)
     assert "stopped" in reading.note
 
 

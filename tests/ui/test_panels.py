@@ -237,7 +237,7 @@ def test_a_long_path_keeps_its_end() -> None:
     ("reading", "words"),
     [
         (PortReading("h", 1, "refused"), "refused normal: it opens last"),
-        (PortReading("h", 1, "mute"), "accepts, no answer"),
+        (PortReading("h", 1, "no_response"), "accepts, no answer"),
         (PortReading("h", 1, "http", 503, 0.002), "/health 503 not ready yet in 0.0s"),
         (PortReading("h", 1, "http", 200, 1.0), "/health 200 in 1.0s"),
         (

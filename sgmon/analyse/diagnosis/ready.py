@@ -113,12 +113,12 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         headline += f": {known}" if known else ""
         fact = Evidence("port", f"{port.path} says 503 for {since(context, changed)}")
         rule = "ready-503"
-    elif port.answer in ("mute", "timeout") and lasted >= context.family.health.timeout_s:
+    elif port.answer in ("no_response", "timeout") and lasted >= context.family.health.timeout_s:
         headline = "/health does not answer"
         fact = Evidence(
             "port", f"{address(port.host, port.port)} accepts, and has not answered for {since(context, changed)}"
         )
-        rule = "ready-mute"
+        rule = "ready-no-response"
     elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
         headline = f"the ready line is printed, but nothing listens on {address(port.host, port.port)}"
         fact = Evidence("port", f"connections are {port.answer}")

@@ -57,8 +57,8 @@ class ConditionRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     other_state: str | None = None
     error: str | None = None
     compilers: Literal["none", "some"] | None = None
-    ras: Literal["mismatch", "incomplete", "crossed", "mute"] | None = None
-    port: Literal["refused", "mute", "http", "reset", "timeout", "foreign"] | None = None
+    ras: Literal["mismatch", "incomplete", "crossed", "no_response"] | None = None
+    port: Literal["refused", "no_response", "http", "reset", "timeout", "foreign"] | None = None
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
     def __post_init__(self) -> None:

@@ -45,9 +45,9 @@ def words(reading: RasReading) -> tuple[str, ...]:
     if reading.answer != "ok":
         return (reading.note or f"NCCL RAS at {reading.address}: {reading.answer}",)
     lines = [f"NCCL {reading.version}: {len(reading.communicators)} communicator(s)"]
-    if reading.mute_connections:
+    if reading.unanswered_connections:
         lines.append(
-            f"{reading.mute_connections} of {reading.connections} connections were never answered: "
+            f"{reading.unanswered_connections} of {reading.connections} connections were never answered: "
             "an NCCL process here is stopped"
         )
     for comm in reading.communicators:

@@ -58,9 +58,9 @@ def compilers_are(wanted: str, processes: Sequence[Process]) -> bool:
 
 
 def ras_shows(ras: RasReading, wanted: str) -> bool:
-    """Whether NCCL says so: mute, incomplete, mismatch (unequal and unchanged), crossed."""
-    if wanted == "mute":
-        return ras.answer == "mute" or ras.mute_connections > 0
+    """Whether NCCL says so: no_response, incomplete, mismatch (unequal and unchanged), crossed."""
+    if wanted == "no_response":
+        return ras.answer == "no_response" or ras.unanswered_connections > 0
     comms = ras.communicators if ras.answer == "ok" else ()
     if wanted == "incomplete":
         return any(rank.missing for comm in comms for rank in comm.ranks)

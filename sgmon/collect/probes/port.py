@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOOK_S = 2.0  # nothing listens: /proc only
 STARTING_S = 2.5  # any answer but 200
 READY_S = 10.0
-MUTE_MOST_S = 30.0  # each unanswered request stays in the accept queue of a server that never accepts
+PAUSE_MOST_S = 30.0  # each unanswered request stays in the accept queue of a server that never accepts
 CONNECT_S = 2.0
 FIRST_ANSWER_S = 5.0  # /health takes 1.0 s when ready, 2.5 s on a busy machine
 ANSWER_S = 22.0  # a ready server whose scheduler hangs says 503 after 20 s
@@ -56,7 +56,7 @@ class PortProbe:
         self._server: tuple[int, int] | None = None
         self._was_ready = False
         self._tls = self._tls_tried = False
-        self._mute = 0
+        self._unanswered = 0
         self._path = ""
         self.interval_s = LOOK_S
 
@@ -77,7 +77,7 @@ class PortProbe:
         if identity != self._server:
             self._server = identity
             self._was_ready = self._tls = self._tls_tried = False
-            self._mute = 0
+            self._unanswered = 0
         self._path = family.health.path
         args = server.args if server else ServerArgs()
         reading = self._look(server.pid if server else None, args.host, port)
@@ -130,9 +130,9 @@ class PortProbe:
 
     def _answered(self, reading: PortReading, got: _Answer, latency_s: float) -> PortReading:
         """The reading with what came of the request; what the next one depends on is remembered."""
-        silent = got.answer in ("mute", "timeout")
+        silent = got.answer in ("no_response", "timeout")
         self._was_ready = self._was_ready or got.status == 200
-        self._mute = self._mute + 1 if silent else 0
+        self._unanswered = self._unanswered + 1 if silent else 0
         queued = max((listener.accept_queue or 0 for listener in reading.listeners), default=0)
         notes = [
             reading.note,
@@ -164,8 +164,8 @@ class PortProbe:
     def _next(self, reading: PortReading) -> float:
         if reading.status == 200:
             return READY_S
-        if reading.answer in ("mute", "timeout"):
-            return float(min(FIRST_ANSWER_S * 2 ** (self._mute - 1), MUTE_MOST_S))
+        if reading.answer in ("no_response", "timeout"):
+            return float(min(FIRST_ANSWER_S * 2 ** (self._unanswered - 1), PAUSE_MOST_S))
         return LOOK_S if reading.answer in ("refused", "skipped") else STARTING_S
 
     def _get(self, host: str, port: int, secure: bool) -> _Answer:
@@ -183,13 +183,13 @@ class PortProbe:
             with self._http().stream("GET", url, timeout=timeout, extensions={"trace": connection.trace}) as got:
                 return _Answer("http", got.status_code, connection.client)
         except (httpx.ConnectTimeout, httpx.ReadTimeout) as err:
-            answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "mute"
+            answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "no_response"
             return _Answer(answer, client=connection.client)
         except httpx.ConnectError as err:
             return _no_connection(err)
         except httpx.TransportError as err:
             if connection.too_late:
-                return _Answer("mute", client=connection.client, note="answers byte by byte")
+                return _Answer("no_response", client=connection.client, note="answers byte by byte")
             foreign = isinstance(err, httpx.RemoteProtocolError) and "disconnected" not in str(err)
             note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
             return _Answer("reset", client=connection.client, note=note)

@@ -34,7 +34,7 @@ _REFUSED = (
 )
 
 
-class _MuteError(OSError):
+class _NoResponseError(OSError):
     """Connected, and the handshake was never answered."""
 
 
@@ -46,18 +46,18 @@ def query(
     tries: int = TRIES,
     now: Callable[[], float] | None = None,
 ) -> RasReading:
-    """Ask the RAS port once. Every failure is a reading: refused, mute, unreachable or garbled."""
+    """Ask the RAS port once. Every failure is a reading: refused, no_response, unreachable or garbled."""
     now = now or Clock().now
     start = now()
     host, port = split_address(address)
-    mute = connections = 0
-    form, reading = "json", RasReading(address, "mute")
+    unanswered = connections = 0
+    form, reading = "json", RasReading(address, "no_response")
     while connections < tries:
         connections += 1
         try:
             body = _ask(host, port, form, handshake_s, answer_s, now)
-        except _MuteError:
-            mute += 1
+        except _NoResponseError:
+            unanswered += 1
             continue
         except ConnectionRefusedError:
             reading = RasReading(address, "refused", note=_REFUSED.format(address=address))
@@ -74,13 +74,13 @@ def query(
             form = "text"
             continue
         break
-    if reading.answer == "mute":
+    if reading.answer == "no_response":
         reading = replace(
             reading,
             note=f"RAS at {address} accepts and never answers: the NCCL process that listens is stopped",
             remedy="look for a stopped rank (state T)",
         )
-    return replace(reading, connections=connections, mute_connections=mute, took_s=now() - start)
+    return replace(reading, connections=connections, unanswered_connections=unanswered, took_s=now() - start)
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -103,7 +103,7 @@ def _ask(
         try:
             hello = _line(connection)
         except TimeoutError as err:
-            raise _MuteError from err
+            raise _NoResponseError from err
         if not hello.startswith(b"SERVER PROTOCOL"):
             raise OSError(f"not a RAS port: it said {hello[:40]!r}")
         connection.settimeout(answer_s)
