@@ -37,3 +37,21 @@ def test_an_engine_core_that_imports_is_not_called_a_worker():
     changes, _ = replay("vllm-live-nnodes2-launcher-killed", until=25.0)
     importing = next(change for change in changes if change.verdict.phase == "spawn")
     assert "engine core" in importing.verdict.headline
+
+
+def test_tp1_is_stopped_at_import_and_when_ready_and_killed():
+    """Stopped at 28.9 and 70.5 s for 5 s each, killed at 76.0 s; ready at 70.2 s, on busy cores."""
+    changes, last = replay("vllm-live-tp2-stop-stop-kill-ready")
+    stops = [change for change in changes if change.verdict.state == "stopped"]
+    assert [
+        (0 <= change.t - t <= 1.5, change.verdict.odd_ranks) for change, t in zip(stops, (28.9, 70.4), strict=True)
+    ] == [
+        (True, ("TP1",)),
+        (True, ("TP1",)),
+    ]
+    assert before(changes, 75.9) == {"waiting", "progressing", "slow", "stopped", "ready"}
+    assert [change.verdict.phase for change in stops] == ["spawn", "serving"]
+    crashed = first(changes, "crashed")
+    assert crashed is not None and 0 <= crashed.t - 76.0 <= 1.5
+    assert {change.verdict.odd_ranks for change in changes if change.t >= crashed.t} == {("TP1",)}
+    assert (last.verdict.state, last.verdict.odd_ranks) == ("crashed", ("TP1",))
