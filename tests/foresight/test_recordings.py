@@ -1,4 +1,4 @@
-"""No start that has got ready, or could have, is ever said to fail; those on a held port are, from the first look."""
+"""No start that has got ready, or could have, is ever said to fail; those that are lost from the beginning are."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import pytest
 
 from tests.diagnosis.replay import RECORDINGS, first, replay, states
 
-#: on these another process holds the port
-HELD = {"cpu-port-in-use", "cpu-port-in-use-long", "gpu-port-used", "vllm-cpu-port-in-use"}
+#: these are lost: another process holds the port, a shard is missing, the model is not here and the hub is not asked
+LOST = {
+    "cpu-port-in-use": "port",
+    "cpu-port-in-use-long": "port",
+    "gpu-port-used": "port",
+    "vllm-cpu-port-in-use": "port",
+    "vllm-live-port-held": "port",
+    "vllm-live-shard-missing": "shard-missing",
+    "vllm-live-no-model": "model-offline",
+}
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda path: path.name)
-def test_will_fail_is_said_of_held_ports_alone(path: Path) -> None:
+def test_will_fail_is_said_of_lost_starts_alone(path: Path) -> None:
     name = path.name.removesuffix(".jsonl.gz")
     changes, _ = replay(name)
     said = first(changes, "will-fail")
-    assert (said is not None) == (name in HELD), states(changes)
+    assert (said is not None) == (name in LOST), states(changes)
     if said is not None:
-        assert said.verdict.rule == "will-fail-port"
+        assert said.verdict.rule == f"will-fail-{LOST[name]}"
         assert states(changes)[-1] == "crashed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.diagnosis.replay import Change, first, replay
 
 
@@ -55,3 +57,30 @@ def test_tp1_is_stopped_at_import_and_when_ready_and_killed():
     assert crashed is not None and 0 <= crashed.t - 76.0 <= 1.5
     assert {change.verdict.odd_ranks for change in changes if change.t >= crashed.t} == {("TP1",)}
     assert (last.verdict.state, last.verdict.odd_ranks) == ("crashed", ("TP1",))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "cause", "ranks", "crashed_t"),
+    [
+        ("port-held", "port", "port_in_use", (), 7.8),
+        ("no-model", "model-offline", "hub_unreachable", (), 7.3),
+        ("shard-missing", "shard-missing", "weights_missing", ("TP1",), 22.5),
+    ],
+)
+def test_a_lost_start_is_said_to_fail_long_before_it_does(name, rule, cause, ranks, crashed_t):
+    changes, last = replay(f"vllm-live-{name}")
+    said, crashed = first(changes, "will-fail"), first(changes, "crashed")
+    assert said is not None and said.t <= 1.0 and said.verdict.rule == f"will-fail-{rule}"
+    assert crashed is not None and abs(crashed.t - crashed_t) <= 1.5
+    assert before(changes, crashed.t) <= {"waiting", "progressing", "will-fail"}
+    assert last.log.error is not None and last.log.error.kind == cause
+    assert (last.verdict.state, last.verdict.odd_ranks) == ("crashed", ranks)
+
+
+def test_a_dp_peer_never_comes():
+    """The first "Waiting for READY message" comes at 41.8 s."""
+    changes, last = replay("vllm-live-dp-peer-missing")
+    waits = first(changes, "waiting-by-design")
+    assert waits is not None and 0 <= waits.t - 41.8 <= 3.0
+    assert (last.verdict.rule, last.verdict.odd_ranks) == ("engine-missing", ("DP1",))
+    assert before(changes, 1e9) == {"waiting", "progressing", "waiting-by-design"}

@@ -155,10 +155,11 @@ def _gpu(process: Process, inputs: _Inputs) -> Gpu | None:
 
 
 def _label(family: str, process: Process) -> str:
-    role = Role.ENGINE if process.becomes is Role.ENGINE else process.role
+    """Of an importing child, what it becomes: "the engine core"; "the worker process" when that is not known."""
+    role = process.becomes if process.becomes in (Role.ENGINE, Role.CONTROLLER) else process.role
     if role is Role.LAUNCHER:
         return "the launcher"
-    known = role in (Role.WORKER, Role.ENGINE)
+    known = role in (Role.WORKER, Role.ENGINE, Role.CONTROLLER)
     return process.rank or (f"the {role_label(family, role)}" if known else "the worker process")
 
 
