@@ -35,6 +35,17 @@ def test_a_node_never_comes_and_the_launcher_is_killed():
     assert "TP0 (pid 18459)" in left and "engine core (pid 18336)" in left
 
 
+def test_tp1_is_killed_while_it_imports():
+    """At 17.7 s. TP0 goes on to the rendezvous after it: the headline keeps the phase of the dead rank."""
+    changes, last = replay("vllm-live-tp2-kill-import")
+    crashed = first(changes, "crashed")
+    assert crashed is not None and 0 <= crashed.t - 17.7 <= 1.5
+    assert before(changes, crashed.t) == {"waiting", "progressing"}
+    assert {change.verdict.odd_ranks for change in changes if change.t >= crashed.t} == {(), ("TP1",)}
+    assert (last.verdict.rule, last.verdict.odd_ranks) == ("process-gone", ("TP1",))
+    assert last.phase == "dist_init" and last.verdict.headline.endswith(" while importing")
+
+
 def test_an_engine_core_that_imports_is_not_called_a_worker():
     changes, _ = replay("vllm-live-nnodes2-launcher-killed", until=25.0)
     importing = next(change for change in changes if change.verdict.phase == "spawn")
@@ -84,3 +95,13 @@ def test_a_dp_peer_never_comes():
     assert waits is not None and 0 <= waits.t - 41.8 <= 3.0
     assert (last.verdict.rule, last.verdict.odd_ranks) == ("engine-missing", ("DP1",))
     assert before(changes, 1e9) == {"waiting", "progressing", "waiting-by-design"}
+
+
+def test_the_engine_core_of_a_ready_server_is_killed():
+    """At 35.3 s, just ready. Its worker ends with it."""
+    changes, last = replay("vllm-live-tp1-kill-engine")
+    ready, crashed = first(changes, "ready"), first(changes, "crashed")
+    assert ready is not None and crashed is not None and 0 <= crashed.t - 35.3 <= 1.5
+    assert before(changes, crashed.t) == {"waiting", "progressing", "ready"}
+    assert last.verdict.rule == "process-gone"
+    assert "engine core (pid 28367)" in last.verdict.headline

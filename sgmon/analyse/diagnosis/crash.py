@@ -175,7 +175,7 @@ def _left_behind(context: Context) -> list[str]:
 
 def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
     """Of that rank, as it was last seen; the server's for a process that is no rank."""
-    workers = [rank for rank in context.snapshot.ranks if rank.role is Role.WORKER]
+    workers = [rank for rank in context.snapshot.ranks if rank.role in (Role.WORKER, Role.IMPORTING)]
     own = (rank.phase for rank in workers if rank.pid == pid or (name and rank.name == name))
     return next(own, context.phase)
 
