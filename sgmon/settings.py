@@ -23,3 +23,4 @@ class Settings(Struct, frozen=True):
     ascii: bool = False
     theme: str = ""
     mouse: bool = True
+    keys: tuple[tuple[str, str], ...] = ()  # (id of a binding, keys) that the user prefers

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -59,6 +60,7 @@ class SgmonApp(App[int]):
         Binding("ctrl+s", "report", "report for a bug report: look at it, then write it", id="app.report"),
         Binding("ctrl+r", "save_flight", "save the last minutes as a recording", id="app.flight"),
         Binding("ctrl+q", "quit", "quit at once", id="app.quit"),
+        Binding("M", "free_mouse", "leave the mouse to the terminal, to select text; again: take it", id="app.mouse"),
         Binding("ctrl+l", "repaint", "paint the whole screen again", id="app.repaint"),
         Binding("ctrl+z", "suspend_process", "suspend (recording stops too)", show=False, id="app.suspend"),
     ]
@@ -94,6 +96,7 @@ class SgmonApp(App[int]):
         return Overview()
 
     def on_mount(self) -> None:
+        self.set_keymap(self._known_keys())
         if self._cells is not None and self.has_late_answer:
             self._cells.expect_late_answer()
         self._running_loop = asyncio.get_running_loop()
@@ -112,6 +115,24 @@ class SgmonApp(App[int]):
                 severity="warning",
                 markup=False,
             )
+
+    def _known_keys(self) -> dict[str, str]:
+        """The user's keys; an id that there is not is said, with the nearest that there is."""
+        wanted = dict(self.session.settings.keys)
+        if not wanted:
+            return {}
+        ids = [
+            one.id for _, bindings in self.help_sections() for one in bindings if isinstance(one, Binding) and one.id
+        ]
+        for unknown in wanted.keys() - set(ids):
+            import difflib
+
+            near = difflib.get_close_matches(unknown, ids, n=1, cutoff=0.0)[0]
+            self.notify(
+                f"config: no key is called {unknown!r}; did you mean {near!r}?", severity="warning", markup=False
+            )
+            del wanted[unknown]
+        return wanted
 
     def _make_engine(self, make: MakeEngine) -> None:
         """In a thread of its own."""
@@ -159,6 +180,15 @@ class SgmonApp(App[int]):
         """ctrl+c, which many press to leave."""
         self.notify("ctrl+c does not quit: q leaves a page, q twice quits, ctrl+q quits at once", markup=False)
 
+    def action_free_mouse(self) -> None:
+        """The terminal selects text itself while it has the mouse."""
+        if self._cells is None:
+            return
+        is_ours = self._cells.toggle_mouse()
+        self.notify(
+            "the mouse is sgmon's" if is_ours else "the mouse is the terminal's: M takes it back", markup=False
+        )
+
     def action_repaint(self) -> None:
         """Send the whole screen: after ctrl+z and fg, or when something else wrote over it."""
         if self._cells is not None:
@@ -197,8 +227,12 @@ class SgmonApp(App[int]):
     def action_help(self) -> None:
         from tui_app.help_screen import HelpScreen
 
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self.help_sections()))
+        if isinstance(self.screen, HelpScreen):
+            return
+        here = [type(self.focused).__dict__.get("BINDINGS"), type(self.screen).__dict__.get("BINDINGS")]
+        sections = self.help_sections()
+        sections.sort(key=lambda section: next((i for i, own in enumerate(here) if own is section[1]), len(here)))
+        self.push_screen(HelpScreen(sections))
 
     def help_sections(self) -> list[tuple[str, Sequence[BindingType]]]:
         """Where keys work, and the bindings there: the help page is made from them."""
@@ -233,12 +267,15 @@ class SgmonApp(App[int]):
             self.notify(f"nothing to save{why}", markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield SystemCommand("Help", "All keys", self.action_help)
-        yield SystemCommand("Report", "One file for a bug report, secrets masked", self.action_report)
-        yield SystemCommand("Save a recording", "The last minutes of this watch", self.action_save_flight)
-        yield SystemCommand("Quit", "Leave; the verdict stays in the scrollback", self.action_quit)
+        """Everything that a key does here, by its name."""
+        from tui_app.help_screen import key_names
+
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        commands = getattr(screen, "palette_commands", None)
-        if commands is not None:
-            for title, text, call in commands():
-                yield SystemCommand(title, text, call)
+        seen: set[str] = set()
+        for active in screen.active_bindings.values():
+            one = active.binding
+            if one.description and one.action not in seen and one.action != "command_palette":
+                seen.add(one.action)
+                title = one.description[0].upper() + one.description[1:]
+                run = partial(self.run_action, one.action, active.node)
+                yield SystemCommand(title, f"key {key_names(one)}", run)

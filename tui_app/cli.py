@@ -8,6 +8,7 @@ import importlib
 import sys
 
 from sgmon import __version__
+from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
 COMMANDS = {
@@ -23,6 +24,8 @@ COMMANDS = {
     "check": ("sgmon.commands.check", "what would fail if a server were started now"),
     "runs": ("sgmon.commands.runs", "finished starts on this machine"),
     "diff": ("sgmon.commands.diff", "compare two starts"),
+    "config": ("sgmon.commands.config", "what is chosen, and where each choice came from"),
+    "completion": ("sgmon.commands.completion", "completion for bash, zsh or fish"),
     "doctor": ("sgmon.commands.doctor", "what sgmon can see here, and how to see more"),
 }
 
@@ -34,6 +37,7 @@ _WITH_VALUE = frozenset(
     {"--pid", "--port", "--log", "--log-command", "--proc-root", "--interval", "--watch-dir", "--theme"}
 )
 
+_HELP = argparse.RawDescriptionHelpFormatter
 EPILOG = """\
 commands:
 {commands}
@@ -59,6 +63,9 @@ def main(argv: list[str] | None = None) -> int:
         if name == "help":
             return main([*options, "--help"])
         return _command(name, options)
+    except ConfigError as err:
+        print(f"sgmon: {err}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -84,13 +91,17 @@ def _command(name: str, words: list[str]) -> int:
         hint = f"did you mean: sgmon {near[0]}?" if near else "try: sgmon --help"
         print(f"sgmon: no command {name!r}; {hint}", file=sys.stderr)
         return 2
-    module_name, help_line = COMMANDS[name]
-    module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(
-        prog=f"sgmon {name}", description=help_line, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    module = importlib.import_module(COMMANDS[name][0])
+    parser = argparse.ArgumentParser(prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=_HELP)
     module.add_arguments(parser)
+    if name not in ("config", "completion"):
+        use(parser)
     args = parser.parse_args(words)
+    if name == "completion":
+        import shtab
+
+        print(shtab.complete(full_parser(), args.shell))
+        return 0
     if name == "demo" and not args.list and not args.server_only:
         from tui_app.watch import watch_demo
 
@@ -107,7 +118,18 @@ def _command(name: str, words: list[str]) -> int:
     return code
 
 
-def _watch(words: list[str]) -> int:
+def full_parser() -> argparse.ArgumentParser:
+    """All commands in one parser: for completion and the man page."""
+    parser = watch_parser()
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, (module_name, help_line) in COMMANDS.items():
+        one = commands.add_parser(name, help=help_line, description=help_line, formatter_class=_HELP)
+        importlib.import_module(module_name).add_arguments(one)
+    return parser
+
+
+def watch_parser() -> argparse.ArgumentParser:
+    """The parser without a command."""
     from sgmon.commands.watching import add_screen_arguments, add_target_arguments
     from sgmon.servers.registry import labels
 
@@ -117,13 +139,19 @@ def _watch(words: list[str]) -> int:
         usage="sgmon [options] | sgmon COMMAND ...",
         description=f"Watch the {labels()} server here while it starts: hung, or slow? Where, which rank, why?",
         epilog=EPILOG.format(commands=commands),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HELP,
     )
     parser.add_argument("-V", "--version", action="version", version=f"sgmon {__version__}")
     add_target_arguments(parser)
     add_screen_arguments(parser)
     parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
     parser.set_defaults(seconds="0")
+    return parser
+
+
+def _watch(words: list[str]) -> int:
+    parser = watch_parser()
+    use(parser)
     args = parser.parse_args(words)
     if args.json:
         from sgmon.commands import status

@@ -42,3 +42,15 @@ def write_text(text: str, stem: str, folder: Path) -> Path:
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(text.rstrip("\n") + "\n")
     return path
+
+
+def show_plain(app: App[object], text: str) -> None:
+    """Leave the full screen, print the text where the terminal can select and scroll it, and come back at enter."""
+    from textual.app import SuspendNotSupported
+
+    try:
+        with app.suspend():
+            print(text)
+            input("\nenter: back to sgmon ")
+    except (SuspendNotSupported, EOFError, OSError):
+        return

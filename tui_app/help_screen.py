@@ -14,6 +14,7 @@ from widgets.states import state_style
 
 _KEY_NAMES = {
     "question_mark": "?",
+    "comma": ",",
     "colon": ":",
     "slash": "/",
     "space": "space",

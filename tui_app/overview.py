@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -70,7 +69,12 @@ class Overview(Screen[None]):
         Binding("s", "servers", "pick another server", id="overview.servers"),
         Binding("c", "copy", "copy the verdict, or the selected worker", id="overview.copy"),
         Binding("o", "log_line", "the line of the log that the verdict names", id="overview.log_line"),
-        Binding("C", "copy_view", "copy the whole view as text", id="overview.copy_view"),
+        Binding(
+            "C",
+            "copy_view",
+            "the whole view as text: copied, saved, printed",
+            id="overview.copy_view",
+        ),
         Binding("q", "back(True)", "back; twice on the overview: quit", id="overview.quit"),
         Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
         *LOG_KEYS,
@@ -352,20 +356,12 @@ class Overview(Screen[None]):
         copy_text(self.app, "\n".join(rows), "verdict")
 
     def action_copy_view(self) -> None:
-        from tui_app.copying import copy_text
+        from tui_app.copying import copy_text, show_plain
 
         shown = [panel for panel in self.panels.values() if panel.is_on_screen]
-        copy_text(self.app, "\n\n".join([self.verdict.text, *(panel.text for panel in shown)]), "view")
-
-    def palette_commands(self) -> Iterable[tuple[str, str, Callable[[], None]]]:
-        """For the command palette."""
-        yield "Why", "All evidence, all next steps, history", self.action_why
-        yield "Stacks of all ranks", "py-spy dump of every rank, merged", self.action_dump_all
-        yield "Stack of the selected worker", "py-spy dump of one process", self.action_dump
-        yield "Freeze the view", "Watching goes on", self.action_freeze
-        yield "Only what differs", "Workers that differ from the others", self.action_only_odd
-        yield "Servers", "Pick another server on this machine", self.action_servers
-        yield "Copy the view", "As plain text", self.action_copy_view
+        text = "\n\n".join([self.verdict.text, *(panel.text for panel in shown)])
+        copy_text(self.app, text, "view")
+        show_plain(self.app, text)
 
 
 def _guess(number: str, snapshot: Snapshot) -> int:

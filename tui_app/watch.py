@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sgmon.commands.watching import UsageError, say_usage, settings_from
+from sgmon.config import keymap
 from sgmon.settings import Settings
 from tui_app.session import NoServerError
 
@@ -164,6 +165,7 @@ def _with_screen(settings: Settings, args: argparse.Namespace) -> Settings:
         ascii=args.ascii,
         theme=args.theme,
         mouse=not args.no_mouse,
+        keys=tuple(keymap().items()),
     )
 
 

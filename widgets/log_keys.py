@@ -43,7 +43,7 @@ BINDINGS: list[Binding] = [
     Binding("w", "jump('warning', 1)", "next warning", show=False, id="log.warning"),
     Binding("W", "jump('warning', -1)", "warning before", show=False, id="log.warning_back"),
     Binding("m", "jump('milestone', 1)", "next milestone", show=False, id="log.milestone"),
-    Binding("M", "jump('milestone', -1)", "milestone before", show=False, id="log.milestone_back"),
+    Binding("comma", "jump('milestone', -1)", "milestone before", show=False, id="log.milestone_back"),
     Binding("l", "wrap", "wrap long lines", show=False, id="log.wrap"),
     Binding("t", "clock", "clock, time since the start, or none", show=False, id="log.clock"),
     Binding("f", "noise", "known harmless and access lines", show=False, id="log.noise"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,23 +15,21 @@ from sgmon.analyse.diagnosis.crash import OPEN
 from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.live import live_engine
+from sgmon.commands.narrator import Narrator
 from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.export.json import status_report
-from sgmon.export.text import as_text, progress_line
+from sgmon.export.text import as_text
 from sgmon.model import Snapshot
 from sgmon.watch.engine import Engine
 
-LINE_S = 10.0
 _STANDING = frozenset({"stalled", "stopped"})
 _OVER = frozenset({"crashed", "ended"})
 DOOMED = "will-fail"
 #: a server that is replaced lets go of its port and memory within this time
 DOOMED_S = 5.0
-#: states whose coming is said at once; everything else waits for the next line
-_TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "ended", "unhealthy", "ready"})
 #: a dead process is seen before the lines that tell why it died are read
 CAUSE_S = 1.0
 
@@ -38,7 +37,7 @@ CAUSE_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     add_waiting_arguments(parser)
-    parser.add_argument("--quiet", action="store_true", help="no progress lines")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress lines")
 
 
 def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,20 +131,16 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
     """Run ``engine`` here until ``waiting`` is over; progress goes to stderr, the end to stdout."""
     speaker = Speaker()
     last = engine.snapshot
-    said_t = -LINE_S
-    said_state = ""
+    narrator = Narrator(os.environ)
 
     def look(snapshot: Snapshot) -> None:
-        nonlocal last, said_t, said_state
+        nonlocal last
         if waiting.code is not None:
             return
         last = snapshot
         over = waiting.look(snapshot)
-        state = snapshot.verdict.state
-        turned = state != said_state and state in _TURNS
-        if not quiet and (snapshot.t - said_t >= LINE_S or turned):
-            said_t, said_state = snapshot.t, state
-            speaker.say(progress_line(snapshot))
+        for line in () if quiet else narrator.lines(snapshot):
+            speaker.say(line)
         if over:
             engine.source.stop()
 
@@ -154,6 +149,8 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
         signal.signal(number, lambda *_: engine.source.stop())
     engine.subscribe(look)
     engine.run_here()
+    for line in narrator.end():
+        speaker.say(line)
     engine.stop()
     for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
         signal.signal(number, handler)

@@ -141,7 +141,7 @@ async def test_jumps(path: Path) -> None:
         assert "no error further down" in await press(pilot, "e")
         await press(pilot, "E")
         assert "number 200" in app.panel.viewport.chosen.row.message
-        await press(pilot, "M")
+        await press(pilot, "comma")
         assert "Load weight" in app.panel.viewport.chosen.row.message
         assert "no warning further up" in await press(pilot, "W")
 

@@ -417,3 +417,36 @@ async def test_a_zoomed_panel_has_all_the_room(size: tuple[int, int], number: st
         body = app.screen.query_one("#body")
         shown = [panel for panel in body.children if panel.display]
         assert [panel.size for panel in shown] == [body.size]
+
+
+async def test_every_action_is_in_the_palette_by_its_name() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        commands = {one.title: one for one in app.get_system_commands(app.screen)}
+        for words in (
+            "Why: all evidence, all next steps, history",
+            "Stacks of all ranks, merged, 3 samples",
+            "Search",
+        ):
+            assert words in commands
+        await commands["Why: all evidence, all next steps, history"].callback()  # type: ignore[misc]
+        await pilot.pause()
+        assert "what was not seen, next steps, history" in text_of(app)
+
+
+async def test_keys_can_be_others_and_an_unknown_id_is_said() -> None:
+    settings = Settings(keys=(("overview.why", "y"), ("overview.whi", "w")))
+    async with running(fakes.stuck(), (120, 40), settings) as (app, _, pilot):
+        await pilot.pause()
+        assert any("did you mean 'overview.why'" in note.message for note in app._notifications)
+        await pilot.press("v")
+        assert isinstance(app.screen, Overview)
+        await pilot.press("y")
+        await pilot.pause()
+        assert "what was not seen, next steps, history" in text_of(app)
+
+
+async def test_help_is_about_the_focused_panel_first() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("4", "question_mark")
+        await pilot.pause()
+        assert "in the log" in rows_of(app)[2]

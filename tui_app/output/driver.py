@@ -60,6 +60,16 @@ class CellDriver(LinuxDriver):
         self._is_urgent = True
         self._send()
 
+    def toggle_mouse(self) -> bool:
+        """Take the mouse, or leave it to the terminal; returns whether it is ours now."""
+        if self._mouse:
+            self._disable_mouse_support()
+            self._mouse = False
+        else:
+            self._mouse = True
+            self._enable_mouse_support()
+        return self._mouse
+
     def expect_late_answer(self) -> None:
         """The answer to a question of before may still come; Textual would take it for keys."""
         self._late_until_t = time.monotonic() + _LATE_S

@@ -1,0 +1,162 @@
+"""Choices that are kept: ``$XDG_CONFIG_HOME/sgmon/config.toml`` and ``SGMON_*``.
+
+A flag wins over the environment, that over the file, that over what is built in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class ConfigError(Exception):
+    """A file or variable that cannot be used: which, why, and what would do."""
+
+
+class Option(Struct, frozen=True):
+    """One choice. dest: of the flag; is_inverse: the flag turns it off. A bool is a switch, a str a flag's value."""
+
+    name: str
+    dest: str
+    default: bool | str
+    words: str
+    is_inverse: bool = False
+
+    @property
+    def variable(self) -> str:
+        return f"SGMON_{self.name.upper()}"
+
+
+class Choice(Struct, frozen=True):
+    """The value of an option, and where it came from."""
+
+    option: Option
+    value: bool | str
+    source: str
+
+
+OPTIONS = (
+    Option("theme", "theme", "auto", "auto, dark, light, or a Textual theme, e.g. nord"),
+    Option("ascii", "ascii", False, "no glyphs beyond ASCII"),
+    Option("mouse", "no_mouse", True, "take the mouse", is_inverse=True),
+    Option("interval", "interval", "1", "seconds between readings of /proc"),
+    Option("auto_evidence", "no_auto_evidence", True, "take stacks at the first suspicion", is_inverse=True),
+    Option("gpu", "no_gpu", True, "load NVML", is_inverse=True),
+    Option("http", "no_http", True, "ask the server's port", is_inverse=True),
+    Option("timeout", "timeout", "30m", "sgmon wait gives up after this long"),
+    Option("stall", "stall", "30s", "how long a stalled verdict must hold for sgmon wait"),
+)
+KEYS = "keys"
+_SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def config_path() -> Path:
+    """Where the file is, or would be."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".config") / "sgmon" / "config.toml"
+
+
+def choices(environ: Mapping[str, str] | None = None, path: Path | None = None) -> tuple[Choice, ...]:
+    """Every option with its value. Raises ``ConfigError``."""
+    environ = os.environ if environ is None else environ
+    path = config_path() if path is None else path
+    document = read(path)
+    return tuple(_choice(option, environ, document, path) for option in OPTIONS)
+
+
+def keymap(path: Path | None = None) -> dict[str, str]:
+    """Other keys, by the id of what they do ("overview.why" = "v,y"). Raises ``ConfigError``."""
+    path = config_path() if path is None else path
+    table = read(path).get(KEYS, {})
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise ConfigError(f'{path}: [{KEYS}] holds lines such as "overview.why" = "v,y"')
+    return {str(name): str(value) for name, value in table.items()}
+
+
+def read(path: Path) -> dict[str, object]:
+    """The file's content, {} without one. Raises ``ConfigError`` for what is no TOML, and for an unknown key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{path}: {err}") from err
+    document = _parse(text, path)
+    known = [option.name for option in OPTIONS] + [KEYS]
+    for name in document:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise ConfigError(f"{path}: there is no {name!r}; did you mean {near!r}?")
+    return document
+
+
+def _parse(text: str, path: Path) -> dict[str, object]:
+    """TOML as a dict; imported when there is a file."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        document: dict[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as err:
+        raise ConfigError(f"{path}: not TOML: {err}") from err
+    return document
+
+
+def use(parser: argparse.ArgumentParser) -> None:
+    """Make the kept choices the defaults of this parser's flags. Raises ``ConfigError``."""
+    dests = {action.dest for action in parser._actions}
+    for choice in choices():
+        option = choice.option
+        if option.dest in dests and choice.source != "default":
+            value = choice.value is not option.is_inverse if _is_switch(option) else choice.value
+            parser.set_defaults(**{option.dest: value})
+
+
+def as_toml(chosen: tuple[Choice, ...]) -> Iterator[str]:
+    """Lines of a file that holds these choices; those that are built in are comments."""
+    for choice in chosen:
+        value = str(choice.value).lower() if isinstance(choice.value, bool) else f'"{choice.value}"'
+        mark = "# " if choice.source == "default" else ""
+        yield f"# {choice.option.words}"
+        yield f"{mark}{choice.option.name} = {value}"
+    yield '# other keys, by the id that docs/sgmon.1 lists: "overview.why" = "v,y"'
+    yield f"[{KEYS}]"
+
+
+def _choice(option: Option, environ: Mapping[str, str], document: Mapping[str, object], path: Path) -> Choice:
+    if option.variable in environ:
+        return Choice(option, _from_text(option, environ[option.variable]), option.variable)
+    if option.name in document:
+        return Choice(option, _from_file(option, document[option.name], path), str(path))
+    return Choice(option, option.default, "default")
+
+
+def _is_switch(option: Option) -> bool:
+    return isinstance(option.default, bool)
+
+
+def _from_text(option: Option, text: str) -> bool | str:
+    if not _is_switch(option):
+        return text
+    if text.lower() not in _SWITCHES:
+        raise ConfigError(f"{option.variable}={text}: a switch is 1 or 0")
+    return _SWITCHES[text.lower()]
+
+
+def _from_file(option: Option, value: object, path: Path) -> bool | str:
+    if _is_switch(option):
+        if not isinstance(value, bool):
+            raise ConfigError(f"{path}: {option.name} is true or false, not {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ConfigError(f"{path}: {option.name} is a text or a number, not {value!r}")
+    return str(value)

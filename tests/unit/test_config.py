@@ -1,0 +1,111 @@
+"""Choices that are kept: which one wins, and what an error says."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sgmon.config import ConfigError, as_toml, choices, keymap, use
+from tui_app.cli import full_parser, main, watch_parser
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "sgmon" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in ("SGMON_THEME", "SGMON_ASCII", "SGMON_INTERVAL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_a_flag_wins_over_the_environment_that_over_the_file_that_over_the_default(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interval(*words: str) -> str:
+        parser = watch_parser()
+        use(parser)
+        return str(parser.parse_args(words).interval)
+
+    assert interval() == "1"
+    write(home, "interval = 2")
+    assert interval() == "2"
+    monkeypatch.setenv("SGMON_INTERVAL", "3")
+    assert interval() == "3"
+    assert interval("--interval", "4") == "4"
+
+
+def test_a_switch_that_turns_off_is_told_by_what_it_turns_off(home: Path) -> None:
+    write(home, "mouse = false\nascii = true")
+    parser = watch_parser()
+    use(parser)
+    args = parser.parse_args([])
+    assert args.no_mouse and args.ascii and not args.no_gpu
+
+
+def test_each_choice_says_where_it_came_from(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(home, "ascii = true")
+    monkeypatch.setenv("SGMON_THEME", "light")
+    assert main(["config"]) == 0
+    rows = {line.split()[0]: line.split()[1:3] for line in capsys.readouterr().out.splitlines()}
+    assert rows["ascii"] == ["true", str(path)]
+    assert rows["theme"] == ["light", "SGMON_THEME"]
+    assert rows["gpu"] == ["true", "default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("intervall = 2", "did you mean 'interval'[?]"),
+        ("ascii = 1", "true or false"),
+        ("interval = [", "not TOML"),
+        ("interval = true", "a text or a number"),
+    ],
+)
+def test_an_error_names_the_file_and_what_would_do(
+    home: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    path = write(home, text)
+    with pytest.raises(ConfigError, match=words):
+        choices()
+    assert main(["doctor"]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said and len(said.splitlines()) <= 2
+
+
+def test_the_file_that_is_written_is_read_as_it_was_chosen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SGMON_INTERVAL", "5")
+    assert main(["config", "--write"]) == 0
+    monkeypatch.delenv("SGMON_INTERVAL")
+    kept = {one.option.name: (one.value, one.source) for one in choices()}
+    assert kept["interval"] == ("5", str(home / "sgmon" / "config.toml"))
+    assert kept["theme"] == ("auto", "default")
+    assert "[keys]" in list(as_toml(choices()))
+
+
+def test_keys_are_read_by_their_id(home: Path) -> None:
+    write(home, '[keys]\n"overview.why" = "y"')
+    assert keymap() == {"overview.why": "y"}
+
+
+def test_completion_knows_commands_and_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    assert "--log-command" in script and "replay" in script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    assert "doctor" in full_parser().format_help()
+
+
+def test_the_man_page_is_the_one_that_the_parsers_make() -> None:
+    from tools.write_man import OUT, page
+
+    assert OUT.read_text() == page(), "run: python -m tools.write_man"
