@@ -21,6 +21,9 @@ os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import rich.console  # noqa: E402
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME  # noqa: E402
+
 from sgmon.analyse.log.index import LogIndex  # noqa: E402
 from sgmon.analyse.store import Store  # noqa: E402
 from sgmon.model import Event, LogReading, Snapshot  # noqa: E402
@@ -40,11 +43,12 @@ class Shot(NamedTuple):
     t: float
     size: tuple[int, int] = (120, 40)
     keys: tuple[str, ...] = ()
-    theme: str = ""
+    theme: str = "dark"
 
 
 SHOTS = (
     Shot("stuck-rank-120x40", "demo-stuck-rank.jsonl.gz", 1e9),
+    Shot("stuck-rank-light", "demo-stuck-rank.jsonl.gz", 1e9, theme="light"),
     Shot("h200x2-graph-capture", "h200x2-cold.jsonl.gz", 158.0),
     Shot("h200x2-nccl-spin", "h200x2-nccl-spin.jsonl.gz", 150.0),
     Shot("h200x2-nccl-spin-gpu", "h200x2-nccl-spin.jsonl.gz", 150.0, (120, 40), ("2", "enter")),
@@ -101,6 +105,7 @@ async def svg_of(shot: Shot, path: Path) -> str:
             await pilot.press(key)
             await pilot.pause()
         await pilot.pause()
+        rich.console.SVG_EXPORT_THEME = DEFAULT_TERMINAL_THEME if shot.theme == "light" else SVG_EXPORT_THEME
         return _stable(app.export_screenshot(title=f"sgmon {shot.size[0]}x{shot.size[1]}"))
 
 

@@ -72,7 +72,7 @@ class Overview(Screen[None]):
         Binding(
             "C",
             "copy_view",
-            "the whole view as text: copied, saved, printed",
+            "the view as text: copied, saved, printed",
             id="overview.copy_view",
         ),
         Binding("q", "back(True)", "back; twice on the overview: quit", id="overview.quit"),
@@ -175,6 +175,10 @@ class Overview(Screen[None]):
         has_ended = verdict.state == "crashed" or (bool(self.panels["3"].view) and _has_ended(snapshot))
         rows = {number: self._wanted[number] or _guess(number, snapshot) for number in self.panels}
         wants = Wants(least, self._wanted["verdict"], rows, has_ended)
+        made = arrange(width, height, wants, self.active, self.zoomed)
+        for number in "3", "2":  # a table that folds because it does not get all its rows needs fewer
+            if (place := made.places.get(number)) is not None and (fits := self.panels[number].wants(*place[2:])):
+                rows[number] = min(rows[number], fits)
         made = arrange(width, height, wants, self.active, self.zoomed)
         self.verdict.styles.height = made.verdict
         self.tabs.display = made.has_tabs

@@ -80,7 +80,7 @@ class GpuPanel(Panel[GpuView]):
 
     def corner(self, view: GpuView) -> Line:
         if view.simulated:
-            return ((" SIMULATED ", "badge-warn"),)
+            return ((" SIMULATED ", "warn"),)
         return ()
 
     def state_of_rows(self) -> object:

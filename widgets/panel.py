@@ -77,9 +77,9 @@ class Panel(Painted, Generic[View], can_focus=True):
 
     # what the screen calls
 
-    def wants(self, width: int, room: int) -> int:
-        """Rows that the panel would fill at this width, its title included; 0 while it has nothing to show."""
-        return 0 if self.view is None else 1 + self.wanted_rows(self.view, width, room)
+    def wants(self, width: int, height: int) -> int:
+        """Rows of ``height`` that the panel would fill, its title included; 0 while it has nothing to show."""
+        return 0 if self.view is None else 1 + self.wanted_rows(self.view, width, height - 1)
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot. Nothing happens while the panel is hidden; it catches up when shown."""

@@ -107,8 +107,9 @@ class WorkersPanel(Panel[WorkersView]):
         return [header_line(layout), *lines] if self.fixed_rows else lines
 
     def wanted_rows(self, view: WorkersView, width: int, room: int) -> int:
-        rows = len(view.rows) + len(view.helpers)
-        return max(1, 1 + (rows if rows < room else len(fold_rows(view.rows)) + len(view.helpers)))
+        rows = len(view.rows) if 1 + len(view.rows) <= room else len(fold_rows(view.rows))
+        helpers = len(view.helpers) if 1 + rows + len(view.helpers) <= room else 0
+        return 1 + rows + helpers
 
     # the cursor
 
