@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check real-server real-vllm test-real bench screenshots lock clean
+.PHONY: demo test check real-server real-vllm test-real bench screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -38,6 +38,9 @@ bench: $(READY)
 
 screenshots: $(READY)
 	$(BIN)/python screenshots/make.py
+
+man: $(READY)
+	$(BIN)/python -m tools.write_man sgmon.1
 
 lock: $(READY)
 	$(BIN)/pip install -q uv

@@ -128,7 +128,7 @@ def as_toml(chosen: tuple[Choice, ...]) -> Iterator[str]:
         mark = "# " if choice.source == "default" else ""
         yield f"# {choice.option.words}"
         yield f"{mark}{choice.option.name} = {value}"
-    yield '# other keys, by the id that docs/sgmon.1 lists: "overview.why" = "v,y"'
+    yield '# other keys, by the id that the man page lists (make man): "overview.why" = "v,y"'
     yield f"[{KEYS}]"
 
 

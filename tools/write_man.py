@@ -1,8 +1,9 @@
-"""Write docs/sgmon.1 from the parsers and the key bindings: python -m tools.write_man"""
+"""Write a man page from the parsers and the key bindings: python -m tools.write_man sgmon.1"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,6 @@ from tui_app.app import SgmonApp
 from tui_app.cli import full_parser
 from tui_app.help_screen import key_names
 from tui_app.no_engine import NoEngine
-
-OUT = Path(__file__).parents[1] / "docs" / "sgmon.1"
 
 
 def quoted(text: str) -> str:
@@ -61,5 +60,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    OUT.write_text(page(), encoding="utf-8")
-    print(OUT)
+    Path(sys.argv[1]).write_text(page(), encoding="utf-8")

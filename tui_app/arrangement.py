@@ -9,6 +9,7 @@ from typing import NamedTuple
 LEAST: Mapping[str, int] = {"1": 4, "2": 3, "3": 4, "4": 4, "5": 2}
 _AFTER_THE_END: Mapping[str, int] = {**LEAST, "3": 2}
 _PORT_WIDTH = 32
+_ROWS_OF_A_GPU = 4  # holders, power, history
 _LEFT_WIDTH = 66  # startup and port beside the GPUs
 _PANELS_WIDTH = 112  # all panels beside the log
 
@@ -110,8 +111,11 @@ def _share(bands: Sequence[_Band], least: Sequence[int], room: int, wants: Wants
         more = max(0, min(wanted - heights[index], spare - keep))
         heights[index] += more
         spare -= more
-    takes_rest = -1 if has_log else 1  # beside the log the GPUs have more to show
-    heights[takes_rest] = max(1, heights[takes_rest] + spare)
+    if not has_log:  # beside the log the GPUs have more to show of each
+        more = min(spare, _ROWS_OF_A_GPU * max(0, wants.panels.get("2", 0) - 2))
+        heights[1] += more
+        spare -= more
+    heights[-1] = max(1, heights[-1] + spare)
     return heights
 
 

@@ -15,8 +15,8 @@ Span = tuple[str, str]
 Line = tuple[Span, ...]
 
 #: our own glyphs, and under each its stand-in for terminals without it (one cell wide, both)
-_GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
-_STAND_INS = "-||_.*><>>)+X@O%*=#^VV^#._.:-=+*--x<= "
+_GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■□↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
+_STAND_INS = "-||_.*><>>)+X@O%*=#:^VV^#._.:-=+*--x<= "
 ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
 
 

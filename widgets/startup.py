@@ -137,8 +137,11 @@ def paint(view: StartupView, width: int, height: int) -> list[Line]:
     """Column names, one row per group, the bar, the times; what does not fit goes in that order from the end."""
     label = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
     names, widths = _plan(view.columns, width - label)
-    has_failed = view.state == "crashed"
-    body = [_row_line(row, label, widths, width, has_failed and _is_culprit(row, view)) for row in view.rows]
+    has_failed, has_ended = view.state == "crashed", view.state == "ended"
+    body = [
+        _row_line(row, label, widths, width, (has_failed and _is_culprit(row, view), has_ended or has_failed))
+        for row in view.rows
+    ]
     bars = [_bar_line(item, width) for item in view.bars]
     times = _time_lines(view, label, widths, width)
     head: Line = (cell("", label), *(cell(n, w, "dim") for n, w in zip(names, widths, strict=True)))
@@ -175,15 +178,18 @@ def _label(row: RankRow) -> str:
     return clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
 
 
-def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int, has_failed: bool) -> Line:
+def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int, ends: tuple[bool, bool]) -> Line:
     mark = "!" if row.odd else " "
     label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "strong")
+    has_failed, has_ended = ends
     spans = [cell(mark + _label(row), label_width, label_style)]
     for state, cells in zip(row.cells, widths, strict=True):
         glyph, style = _MARKS.get(state, ("·", "dim"))
         if has_failed and state in (NOW, NEXT):
             spans.append(cell("✗", cells, "bad"))
             continue
+        if has_ended and state in (NOW, NEXT):
+            glyph, style = "□", "dim"
         spans.append(cell(glyph, cells, "odd" if row.odd and state in (NOW, NEXT) else style))
     words = _words(row)
     style = "odd" if row.odd else ("info" if row.kind == "importing" else "dim")

@@ -186,6 +186,8 @@ def select(snapshot: Snapshot, only_odd: bool = False) -> WorkersView:
         ranks = [row for row in main if row.is_rank]
         usual = max((row.fold_key for row in ranks), key=[row.fold_key for row in ranks].count, default=None)
         main = tuple(row for row in main if row.odd or (row.is_rank and row.fold_key != usual))
+    if snapshot.verdict.state == "ended":  # nothing is wrong: a process that is gone is no alarm
+        main = tuple(row._replace(state_style="dim", blocked_style="dim") for row in main)
     helpers = () if only_odd else tuple(row for row in rows if row.is_helper)
     return WorkersView(main, helpers, words, style, only_odd, has_ended(snapshot))
 
