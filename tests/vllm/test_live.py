@@ -105,3 +105,15 @@ def test_the_engine_core_of_a_ready_server_is_killed():
     assert before(changes, crashed.t) == {"waiting", "progressing", "ready"}
     assert last.verdict.rule == "process-gone"
     assert "engine core (pid 28367)" in last.verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "ready_t"),
+    [("dp2", ["DP0", "DP1"], 76.1), ("pp2", ["PP0", "PP1"], 31.1)],
+)
+def test_a_healthy_start_without_one_false_word(name, ranks, ready_t):
+    changes, last = replay(f"vllm-live-{name}", until=ready_t + 0.5)
+    assert before(changes, 1e9) <= {"waiting", "progressing", "slow", "ready"}
+    ready = first(changes, "ready")
+    assert ready is not None and abs(ready.t - ready_t) <= 1.0
+    assert sorted(rank.name for rank in last.ranks) == ranks
