@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
+from sgmon.analyse.activity.counters import CPU_WINDOW_S
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
 from sgmon.analyse.activity.oom import OomKills
+from sgmon.analyse.activity.watched import Watched, keep_name, with_marks
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ESSENTIAL_ROLES,
@@ -40,28 +40,11 @@ HOLE_S, HOLE_FACTOR = 6.0, 4.0
 HOLE_CPU_S = 0.02
 
 
-class _Watched(Struct):
-    process: Process
-    first_t: float
-    seen_t: float
-    state_since_t: float
-    history: History = field(default_factory=History)
-    marks: dict[str, Mark] = field(default_factory=dict)
-    longest_quiet_s: float = 0.0
-    went_on_t: float = 0.0
-    gone_t: float | None = None
-    alive_t: float | None = None
-    ppid: int = 0
-    load_start: tuple[int, int] | None = None
-    load_bytes: int | None = None
-    load_read_bytes: int | None = None
-
-
 class ActivityTracker:
     """Keeps what the clocks need and nothing else."""
 
     def __init__(self) -> None:
-        self._watched: dict[tuple[int, int], _Watched] = {}
+        self._watched: dict[tuple[int, int], Watched] = {}
         self._gpus: dict[int, GpuHistory] = {}
         self._gpu_of: dict[int, int | None] = {}
         self._server: tuple[int, int] | None = None
@@ -89,7 +72,7 @@ class ActivityTracker:
         elif isinstance(reading, LogReading):
             self._log(snapshot)
             self._clocks = tuple(
-                _with_marks(clock, watched)
+                with_marks(clock, watched)
                 for clock, watched in zip(self._clocks, self._watched.values(), strict=True)
             )
             return self._clocks
@@ -139,7 +122,7 @@ class ActivityTracker:
                 watched.process = replace(watched.process, gone=True, exit_source="absent from /proc")
         self._load_bytes(snapshot)
 
-    def _after_hole(self, watched: _Watched, cpu_s: float | None, hole_s: float, t: float) -> None:
+    def _after_hole(self, watched: Watched, cpu_s: float | None, hole_s: float, t: float) -> None:
         """A starved process gets a little CPU time in a pause of the readings; a hung one that sleeps gets none."""
         now = watched.process.cpu_s
         if cpu_s is not None and now is not None and now - cpu_s >= HOLE_CPU_S:
@@ -159,12 +142,12 @@ class ActivityTracker:
     def _process(self, key: tuple[int, int], process: Process, t: float, began_t: float, leads: bool) -> None:
         watched = self._watched.get(key)
         if watched is None:
-            watched = _Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid)
+            watched = Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid)
             self._watched[key] = watched
         old = watched.process
         if not process.alive:
             watched.gone_t = t if watched.gone_t is None else min(watched.gone_t, t)
-            watched.process = _keep_name(process, old)
+            watched.process = keep_name(process, old)
             watched.seen_t = max(watched.seen_t, t)
             return
         watched.alive_t = began_t if watched.alive_t is None else max(watched.alive_t, began_t)
@@ -196,8 +179,8 @@ class ActivityTracker:
         """What each GPU does, in the order of the last reading."""
         return tuple(history.load for history in self._gpus.values())
 
-    def _with_gpu(self, clock: ActivityClock, watched: _Watched) -> ActivityClock:
-        return self._gpu_window(_with_marks(clock, watched))
+    def _with_gpu(self, clock: ActivityClock, watched: Watched) -> ActivityClock:
+        return self._gpu_window(with_marks(clock, watched))
 
     def _gpu_window(self, clock: ActivityClock) -> ActivityClock:
         index = self._gpu_of.get(clock.pid)
@@ -230,7 +213,7 @@ class ActivityTracker:
                     self._mark(launcher, mark)
         self._dirs = (t, reading)
 
-    def _writer(self, rank: str) -> _Watched | None:
+    def _writer(self, rank: str) -> Watched | None:
         """Who wrote a line: the live process of that rank, else the launcher."""
         launcher = None
         for watched in self._watched.values():
@@ -243,7 +226,7 @@ class ActivityTracker:
                 launcher = watched
         return launcher
 
-    def _mark(self, watched: _Watched, mark: Mark) -> None:
+    def _mark(self, watched: Watched, mark: Mark) -> None:
         old = watched.marks.get(mark.signal)
         if old is not None and old.t >= mark.t:
             return
@@ -268,7 +251,7 @@ class ActivityTracker:
             watched.load_bytes = max(read, grown, watched.load_bytes or 0)
             watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
 
-    def _clock(self, watched: _Watched) -> ActivityClock:
+    def _clock(self, watched: Watched) -> ActivityClock:
         process, history = watched.process, watched.history
         cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
         tree = history.rate("tree_s", CPU_WINDOW_S)
@@ -311,31 +294,6 @@ class ActivityTracker:
         return self._with_gpu(clock, watched)
 
 
-def _with_marks(clock: ActivityClock, watched: _Watched) -> ActivityClock:
-    marks = tuple(sorted(watched.marks.values(), key=lambda m: (-m.t, m.signal)))
-    if marks == clock.marks and clock.longest_quiet_s == watched.longest_quiet_s:
-        return clock
-    return replace(
-        clock,
-        marks=marks,
-        since_t=marks[0].t if marks else watched.first_t,
-        longest_quiet_s=watched.longest_quiet_s,
-    )
-
-
 def _gpu_index(process: Process, snapshot: Snapshot) -> int | None:
     gpu = gpu_of(process, snapshot.gpu.gpus)
     return None if gpu is None else gpu.index
-
-
-def _keep_name(dead: Process, before: Process) -> Process:
-    """A dead process has lost its title: keep who it was."""
-    if before.role == dead.role and before.rank == dead.rank:
-        return dead
-    return replace(
-        dead,
-        role=before.role,
-        rank=before.rank,
-        rank_inferred=before.rank_inferred,
-        title=dead.title or before.title,
-    )

@@ -14,6 +14,14 @@ from functools import lru_cache
 from msgspec import Struct, field
 
 from sgmon.analyse.log.catalogue import version_key
+from sgmon.analyse.log.envelope_shapes import (
+    _STRONG,
+    Shape,
+    has_time,
+    is_strong,
+    shape_of,
+    unquoted,
+)
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
 from sgmon.analyse.log.prefix import epoch, origin
 from sgmon.analyse.log.shapes import announced
@@ -26,33 +34,13 @@ LONGEST, KEPT, LOOK = 400, 24, 65_536
 COLOUR = re.compile(r"\x1b?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[m|\x1b\[K")
 BARE_COLOUR = "[0m"
 _REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
-_TOKEN = re.compile(
-    r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
-)
-_STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
 _BAR = re.compile(r"%\||% Completed \|")
-_FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
 _STAMP = re.compile(STAMP)
 _TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
 _LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
 _DECIMAL = re.compile(r"\d+\.\d{3,}")
 _NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
-_QUOTED = {
-    '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
-    "'": re.compile(r"((?:[^'\\]|\\.|'')*)'?"),
-}
-
-
-class Shape(Struct, frozen=True):
-    """One way in which lines are wrapped. quote: the value stands between such marks. alone: other lines are fields
-    of an entry, not text. doubled: a mark inside is written twice (CSV)."""
-
-    source: str
-    pattern: re.Pattern[str]
-    quote: str = ""
-    doubled: bool = False
-    alone: bool = False
 
 
 class Opened(Struct):
@@ -174,7 +162,7 @@ class Envelope(Struct):
         made = shape_of(prefix)
         if made is None:
             return False
-        if not (sure or _is_strong(prefix)):
+        if not (sure or is_strong(prefix)):
             self._seen[made.source] = self._seen.get(made.source, 0) + 1
             if self._seen[made.source] < 2:
                 return False
@@ -212,7 +200,7 @@ class Envelope(Struct):
             own = rule.group == "milestone" and not (rule.weak or rule.rank_only)
             own = own and version_key(rule.first) is not None  # not a line of NCCL or torch
             match = rule.search(line) if own else None
-            if match and 0 < match.start() <= LONGEST and _has_time(line[: match.start()]):
+            if match and 0 < match.start() <= LONGEST and has_time(line[: match.start()]):
                 return match.start()
         return None
 
@@ -254,7 +242,7 @@ class Envelope(Struct):
                 continue
             text, prefix = line[match.end() :], match[0]
             if shape.quote:
-                text = _unquoted(text, shape)
+                text = unquoted(text, shape)
             return text, prefix, prefix.endswith(" P ") and _PARTIAL.search(prefix) is not None
         return (line, "", False) if self.json is not None and line[:1] == "{" else None
 
@@ -269,75 +257,14 @@ class Envelope(Struct):
         return writer, stamp(time) if time else None
 
 
-def shape_of(prefix: str) -> Shape | None:
-    """The rule that a prefix is an example of; None where it reads like prose."""
-    if not prefix.strip():
-        return Shape(prefix, re.compile(re.escape(prefix) + r"|\s*$"))
-    if _FIELD.match(prefix):
-        quote = '"' if prefix.endswith('"') else ""
-        return Shape(prefix, re.compile(re.escape(prefix)), quote, alone=True)
-    wild = _is_strong(prefix)
-    if not wild and len(prefix.split()) > 4:
-        return None
-    quote = prefix[-1] if prefix[-1] in _QUOTED else ""
-    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum():
-        return None
-    tokens = list(_TOKEN.finditer(prefix))
-    parts = [_general(match, wild, last=match is tokens[-1], first=match is tokens[0]) for match in tokens]
-    source = "".join(parts)
-    return Shape(source, re.compile(source), quote, doubled=prefix.endswith(',"'))
-
-
 def uncoloured(text: str) -> str:
     """``text`` without colours."""
     return COLOUR.sub("", text) if "\x1b" in text or BARE_COLOUR in text else text
 
 
-def _general(match: re.Match[str], wild: bool, last: bool, first: bool) -> str:
-    text = match[0]
-    if match["time"]:
-        return STAMP
-    if match["space"]:
-        if last:
-            return f"(?:{re.escape(text)}|\\s*$)"
-        return r"\s*" if first else r"\s+"
-    if match["mark"]:
-        return re.escape(text)
-    core = text.rstrip(":-") if text.strip(":-") else ""
-    end = text[len(core) :]
-    if core.isdigit():
-        return r"\d+" + ("[:-]" if end in (":", "-") and last else re.escape(end))
-    if not wild:
-        return re.sub(r"\d+", r"\\d+", re.escape(core)) + re.escape(end)
-    if not core:
-        return re.escape(end)
-    if re.fullmatch(r"[\d.:,/-]+", core):
-        return r"[\d.:,/-]+" + re.escape(end)
-    return r"[^\s\[\](){}<>|\"'=,;]+" + re.escape(end)
-
-
-def _is_strong(prefix: str) -> bool:
-    """Whether the structure alone tells it from text: marks, a time, or no letters at all."""
-    if _STRONG.search(prefix) or _has_time(prefix):
-        return True
-    return not any(c.isalpha() for c in prefix)
-
-
 def _is_level(between: str, begin: re.Match[str] | None) -> bool:
     """Whether a time without a date, a level and blanks stand before the record: another logger's prefix."""
     return begin is not None and epoch(begin["time"]) is None and not _LEVEL.sub("", between).strip()
-
-
-def _has_time(prefix: str) -> bool:
-    return re.search(STAMP, prefix) is not None
-
-
-def _unquoted(text: str, shape: Shape) -> str:
-    match = _QUOTED[shape.quote].match(text)
-    value = match[1] if match else text
-    if shape.doubled:
-        return value.replace(shape.quote * 2, shape.quote)
-    return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), value) if "\\" in value else value
 
 
 @lru_cache(maxsize=4096)

@@ -20,8 +20,10 @@ from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import LOOK, describe
 from sgmon.analyse.log.other_texts import named
+from sgmon.analyse.log.own_probe import echo_s, is_activity
 from sgmon.analyse.log.prefix import epoch
 from sgmon.analyse.log.run import Run
+from sgmon.analyse.log.run_state import state_of
 from sgmon.analyse.log.shapes import hot_lines
 from sgmon.model.log import LogReading, LogState
 from sgmon.servers import registry
@@ -174,8 +176,8 @@ class LogFold:
             longest_gap=gaps.gap,
             note=log.note,
         )
-        alone = {name: part.state(base) for name, part in parts.items()} if len(parts) > 1 else {}
-        state = told_apart(run.state(base), alone, log.counts)
+        alone = {name: state_of(part, base) for name, part in parts.items()} if len(parts) > 1 else {}
+        state = told_apart(state_of(run, base), alone, log.counts)
         if state.milestones or self._early is None:
             return state
         beginning = "".join(reading.text[:CHOICE] for reading, _ in self._early)[:CHOICE]
@@ -215,8 +217,8 @@ class LogFold:
             return
         whole, rest = self._log.tail + text[:cut], text[cut:]
         self._log.tail = ""
-        if self._is_activity(whole):
-            self._log.last_activity_t = t - self._echo_s(whole)
+        if is_activity(self._rules, whole):
+            self._log.last_activity_t = t - echo_s(self._rules, whole, self._log.run.near)
         before = self._log.gaps.last_t
         self._fold(whole, t)
         dated = self._log.gaps.last_t
@@ -235,30 +237,6 @@ class LogFold:
         said = self._log.tail.lstrip()
         if moved or (said and not said.startswith(self._rules.begins)):
             self._log.last_activity_t = t
-
-    def _is_activity(self, text: str) -> bool:
-        """Whether anything but the echo of our own health probe is in ``text``."""
-        if not any(key in text for key in self._rules.probe_keys):
-            return bool(text.strip())
-        probe = self._rules.probe
-        return probe is None or any(
-            line.strip() and not probe.search(line) for line in text.replace("\r", "\n").split("\n")
-        )
-
-    def _echo_s(self, text: str) -> float:
-        """Seconds by which echoes of health probes at the end of ``text`` are younger than the line before them; 0
-        without echoes, or without dates."""
-        probe = self._rules.probe
-        if probe is None or not any(key in text for key in self._rules.probe_keys):
-            return 0.0
-        last: float | None = None
-        for line in reversed(text.split("\n")):
-            record = self._rules.record.match(line)
-            dated = epoch(record["time"], self._log.run.near) if record else None
-            if line.strip() and not probe.search(line):
-                return max(0.0, last - dated) if last is not None and dated is not None else 0.0
-            last = dated if last is None else last
-        return 0.0
 
     def _fold(self, text: str, t: float) -> None:
         if "\x1b" in text or self._bare_colours:

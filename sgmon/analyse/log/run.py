@@ -11,61 +11,34 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sgmon.analyse.log import catalogue
+from sgmon.analyse.log.advice import goes_on, remedy_in
 from sgmon.analyse.log.bars import Frame, frames
+from sgmon.analyse.log.candidates import CONSEQUENCE, NOTICE
 from sgmon.analyse.log.catalogue import Rule
-from sgmon.analyse.log.errors import CONSEQUENCE, NEAR, NOTICE, Candidate, Errors, header_exception
+from sgmon.analyse.log.errors import NEAR, Errors, header_exception
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin, epoch, origin
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
+from sgmon.analyse.log.run_bars import RunBars
 from sgmon.analyse.log.writers import Writers
-from sgmon.analyse.stacks.phase import phase_of_frames
-from sgmon.model.log import Bar, LogError, LogState, Milestone, RankProgress
+from sgmon.model.log import Milestone
 from sgmon.model.server import ServerArgs
-from sgmon.model.stacks import Frame as StackFrame
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 from sgmon.text import clean, mask
 
-#: Longest error text kept.
-ERROR_TEXT = 1_000
-#: Longest advice kept, and how many; lines at the beginning that are looked at in any case.
-ADVICE_TEXT, LIMIT, BEGINNING = 300, 100, 60
-#: Lines after a cause in which advice is for it.
-FAR = 12
-#: Phases that the outermost frames of any traceback prove.
-_VAGUE = ("", "launch", "spawn")
-_TP0 = re.compile(r"\bTP0\b")
-#: the first rank, or one that may be it
-_FIRST = re.compile(r"\bTP0\b|^pid\d")
-_SURVIVED = re.compile(
-    r"\bfall(?:ing|s)?[ -]?back\b|\bfallback\b|\bretry(?:ing)?\b|\bcontinu(?:e|ing) without\b|\binstead\b"
-    r"|\bskipp(?:ed|ing)\b|\bignor(?:ed|ing)\b",
-    re.I,
-)
-_DO = (
-    r"(?:(?:try(?: to)?|set|us|increas|reduc|decreas|disabl|add|lower|install|upgrad|downgrad|specify|enabl|rais"
-    r"|chang|pass)(?:e|ing)?\b)"
-)
-_REMEDY = re.compile(
-    r"\bTo (?:work around|fix|resolve|avoid) th\w+|\b(?:[Pp]lease|[Tt]ry(?: to)?|[Cc]onsider|[Yy]ou can) "
-    + _DO
-    + r"|^\s*(?:\d+[.)]|[-*]) (?i:"
-    + _DO
-    + r")"
-)
-_GRAPH_PHASES = ("graphs", "draft_graphs")
-_WEIGHT_PHASES = ("weights", "draft_weights")
+#: How much advice is kept; lines at the beginning that are looked at in any case.
+LIMIT, BEGINNING = 100, 60
 
 
 class Run(Struct):
-    """Accumulates; ``state`` makes the immutable picture."""
+    """Accumulates; ``run_state.state_of`` makes the immutable picture."""
 
     log: LogRules
     errors: Errors
     milestones: Milestones
-    bars: dict[str, Bar] = field(default_factory=dict)
+    bars: RunBars
     args: ServerArgs | None = None
     version: str = ""
     bind_error_line: int | None = None
@@ -91,7 +64,8 @@ class Run(Struct):
         """Nothing read so far."""
         milestones = Milestones(registry.get(log.family).phases)
         writers = Writers(log.heads) if log.heads is not None else None
-        return cls(log, Errors(log), milestones, runs=runs, first_line=first_line, writers=writers)
+        bars = RunBars(milestones, writers)
+        return cls(log, Errors(log), milestones, bars, runs=runs, first_line=first_line, writers=writers)
 
     @property
     def wants_every_line(self) -> bool:
@@ -105,13 +79,15 @@ class Run(Struct):
 
     def copy(self) -> Run:
         """To read the unfinished line with, at every look: what is immutable is shared."""
+        milestones = self.milestones.copy()
+        writers = None if self.writers is None else self.writers.copy()
         return replace(
             self,
-            milestones=self.milestones.copy(),
+            milestones=milestones,
             errors=self.errors.copy(),
-            bars=dict(self.bars),
+            bars=RunBars(milestones, writers, dict(self.bars.known)),
             pseudo=list(self.pseudo),
-            writers=None if self.writers is None else self.writers.copy(),
+            writers=writers,
         )
 
     def wants(self, rules: Iterable[Rule], special: bool) -> bool:
@@ -176,86 +152,6 @@ class Run(Struct):
         newest = frames(tail, self.log.bars)
         return self._frames(newest, number, seen_t, final=False) if newest else False
 
-    def state(self, base: LogState) -> LogState:
-        """``base`` (path, lines, times) with everything that this run told."""
-        stopped = self.sigterm_line
-        fatal = self.errors.fatal(stopped)
-        cause = self.errors.first_cause(stopped)
-        ready = self.milestones.ready_line
-        outcome = "unfinished"
-        if fatal is not None:
-            outcome = "crashed"
-        elif ready is not None or self.milestones.dummy_line is not None:
-            outcome = "ready"
-            if self.unhealthy_line is not None and self.unhealthy_line > (ready or 0):
-                outcome = "unhealthy"
-        ranks, exceptions = self._ranks()
-        phase, behind = self._phase(fatal, cause)
-        last = self.milestones.last or self.milestones.fallback or self._fallback()
-        return replace(
-            base,
-            version=self.version,
-            args=self.args,
-            phase=phase,
-            reached=self.milestones.phase,
-            behind=behind,
-            outcome=outcome,
-            last_milestone=last,
-            milestones=tuple(self.milestones.found),
-            ranks=ranks,
-            failed_ranks=exceptions,
-            bars=tuple(self.bars.values()),
-            error=self._error(cause),
-            complaints=self.errors.complaints(),
-            survived=self._error(self.errors.overcome),
-            fatal_line=fatal.line if fatal else None,
-            ready_line=ready,
-            http_up_line=self.milestones.http_up_line,
-            bind_error_line=self.bind_error_line,
-            dummy_health_line=self.milestones.dummy_line,
-            sigterm_line=self.sigterm_line,
-            gate_open=self.milestones.gate_open,
-            warnings=self.warnings,
-            errors=self.errors.errors,
-            noise=self.noise,
-            runs=self.runs,
-            run_line=self.first_line,
-        )
-
-    def _behind(self) -> tuple[str, tuple[str, ...]]:
-        """Ranks that others have left behind, and their phase."""
-        known = catalogue.of(self.log)
-        others = {made.name for made in self.milestones.found if made.rank and not _FIRST.search(made.rank)}
-        loud = not known.filtered.isdisjoint(others)
-
-        def prints(name: str, rank: str) -> bool:
-            if (loud and name in known.filtered) or (name in others and name in known.said_once):
-                return True
-            full = rank if "TP" in rank or rank.startswith("pid") else f"{rank} TP0"
-            return not known.silent_by_design(self.version, name, full)
-
-        return self.milestones.behind(prints)
-
-    def _phase(self, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
-        """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
-        key = (self.milestones.moves, self.version)
-        if self.late is None or self.late[0] != key:
-            self.late = (key, self._behind())
-        now = self.milestones.phase
-        phase, behind = self.late[1]
-        phase = phase or now
-        if fatal is None or cause is None:
-            return phase or (cause.phase if cause is not None else ""), behind
-        own = self.milestones.tracks.get(cause.rank)
-        by_rank = own.phase if own is not None and cause.rank else ""
-        proven = phase_of_frames(cause.frames, registry.get(self.log.family).stacks) if cause.frames else ""
-        if proven in _VAGUE:
-            proven = ""
-        elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
-            proven = now if self.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
-        clue = next((phase for line, phase in self.clues if line == cause.line), "")
-        return proven or cause.phase or by_rank or clue or phase, behind
-
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None, special: bool) -> None:
         record = Record(text, rules, self.log)
         where, body = record.where, record.body
@@ -319,10 +215,10 @@ class Run(Struct):
 
     def _advice(self, record: Record, number: int) -> None:
         """What the log itself says near an error: what helps, that it goes on, in which phase it was."""
-        advice = _REMEDY.search(record.body) if len(self.remedies) < LIMIT else None
-        if advice is not None:
-            self.remedies.append((number, clean(mask(record.body[advice.start() :].strip()), ADVICE_TEXT)))
-        if record.where.source == "own" and record.where.level != "error" and _SURVIVED.search(record.body):
+        advice = remedy_in(record.body) if len(self.remedies) < LIMIT else ""
+        if advice:
+            self.remedies.append((number, advice))
+        if record.where.source == "own" and record.where.level != "error" and goes_on(record.body):
             self.errors.survived(number)
 
     def _first_lines(self, record: Record, number: int, seen_t: float | None) -> None:
@@ -449,174 +345,14 @@ class Run(Struct):
         self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
 
     def _frames(self, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
+        """Take the bars of a line; whether one has moved. final: the line is whole. None counts while serving."""
         moved = False
-        if self.serving:
-            return moved  # a bar while serving (re-capture) is no start
-        for frame in frames:
-            name = self._bar_name(frame)
+        for frame in () if self.serving else frames:
+            name = self.bars.name_of(frame)
             if not name:
                 continue
-            known = self.bars.get(name)
-            finished = frame.total > 0 and frame.done >= frame.total
-            if known is not None and (known.done, known.total) == (frame.done, frame.total):
-                moved_t = known.moved_t
-            else:
-                moved_t, moved = seen_t, True
+            moved = self.bars.take(name, frame, number, seen_t, final) or moved
             if final:
-                owner = self.writers.owner if self.writers is not None else None
-                rank = owner if owner is not None else self.milestones.bar_rank(name)
-            else:
-                rank = known.rank if known else None
-            self.bars[name] = Bar(
-                name,
-                frame.done,
-                frame.total,
-                number,
-                clean(mask(frame.text), 200),
-                rank or "",
-                seen_t,
-                moved_t,
-                finished,
-            )
-            if final:
-                self._bar_milestone(name, finished, number, seen_t, rank)
+                self.bars.pass_milestone(name, number, self.when, seen_t)
+                self.errors.progress()
         return moved
-
-    def _bar_milestone(self, name: str, finished: bool, number: int, seen_t: float | None, rank: str | None) -> None:
-        draft = "draft_" if name.startswith("draft_") else ""
-        bare = name.removeprefix("draft_")
-        phase = {"weights_progress": "weights", "graph_progress": "graphs", "weights_quant": "weights"}.get(bare, "")
-        shown = "weights_100" if bare == "weights_progress" and finished else bare
-        made = Milestone(
-            draft + shown,
-            "progress",
-            draft + phase if phase else "",
-            number,
-            rank or "",
-            self.when,
-            seen_t,
-        )
-        self.milestones.bar(made, rank)
-        self.errors.progress()
-
-    def _bar_name(self, frame: Frame) -> str:
-        name = frame.name
-        phase = self.milestones.phase
-        if not name:
-            if frame.described:
-                return ""
-            if phase in _GRAPH_PHASES or "graph_begin" in self.milestones.seen:
-                name = "graph_progress"
-            elif phase in _WEIGHT_PHASES:
-                name = "weights_progress" if "weights_100" not in self.milestones.seen else ""
-            if not name:
-                return ""
-        if name == "weights_progress" and self.milestones.drafting:
-            return "draft_weights_progress"
-        if name == "graph_progress" and phase == "draft_graphs":
-            return "draft_graph_progress"
-        return name
-
-    def _ranks(self) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
-        """Last milestone per rank; "exception" for a rank that raised, unless all did (then the place tells more)."""
-        if self.writers is not None:
-            return self._named_ranks(self.writers)
-        blocks = [block.rank for block in self.errors.blocks if block.rank]
-        progress = {rank.rank: rank for rank in self.milestones.progress(blocks)}
-        raised: dict[str, RankProgress] = {}
-        for block in self.errors.blocks:
-            if block.rank and not block.cancelled and block.rank not in raised:
-                raised[block.rank] = RankProgress(block.rank, "exception", block.line, seen_t=block.seen_t)
-        weak: dict[str, RankProgress] = {}
-        for made in self.pseudo:
-            if not made.rank:
-                continue
-            entry = RankProgress(made.rank, made.name, made.line, "", made.t, made.seen_t)
-            if made.event == "raised":
-                raised.setdefault(made.rank, entry)
-            elif made.name == "store_lost" or made.rank not in weak:
-                weak[made.rank] = entry
-        known = [rank for rank in progress if rank]
-        if len(known) > 1 and all(rank in raised for rank in known):
-            return tuple(progress.values()), tuple(raised)
-        for rank, entry in raised.items():
-            old = progress.get(rank)
-            if old is None or old.line < entry.line:
-                progress[rank] = replace(entry, phase=old.phase if old else "")
-        for rank, entry in weak.items():
-            named = self._as_tp(rank, progress)
-            if named not in progress:
-                progress[named] = replace(entry, rank=named)
-        many = self.args is not None and self.args.tp * self.args.dp * self.args.pp > 1
-        if len(progress) > 1 or many:
-            progress.pop("", None)
-        return tuple(progress.values()), tuple(raised)
-
-    def _named_ranks(self, writers: Writers) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
-        """The same where each line says who writes: a failed rank keeps its last milestone."""
-        raised = [block.rank for block in self.errors.blocks if block.rank and not block.cancelled]
-        progress = [made for made in self.milestones.progress() if not writers.is_engine(made.rank)]
-        if writers.nameless_first and not any(_TP0.search(made.rank) for made in progress):
-            first = self.milestones.of_rank("", "TP0")
-            progress = [*([first] if first is not None else []), *(made for made in progress if made.rank)]
-        if len(progress) > 1:
-            progress = [made for made in progress if made.rank]
-        failed = (rank for rank in raised if not writers.is_engine(rank))
-        return tuple(progress), tuple(dict.fromkeys(failed))
-
-    def _as_tp(self, rank: str, known: Iterable[str]) -> str:
-        """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
-        if not rank.startswith("rank"):
-            return self.log.rank(rank) or rank
-        return next((name for name in known if re.search(rf"\bTP{rank[4:]}$", name)), rank)
-
-    def _fallback(self) -> Milestone | None:
-        """Where no milestone is in the text: the error that takes its place."""
-        if self.writers is not None:
-            return None
-        blocks = [
-            Milestone("exception", "error", "", b.line, b.rank, None, b.seen_t)
-            for b in self.errors.blocks
-            if b.fatal and not b.cancelled
-        ]
-        raised = sorted([*blocks, *(m for m in self.pseudo if m.name == "exception")], key=lambda m: m.line)
-        if raised:
-            return raised[0]
-        lost = [made for made in self.pseudo if made.name == "store_lost"]
-        if lost:
-            return lost[-1]
-        return self.pseudo[0] if self.pseudo else None
-
-    def _error(self, cause: Candidate | None) -> LogError | None:
-        if cause is None:
-            return None
-        rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
-        known = {rank.rank for rank in self.milestones.progress()}
-        if self.writers is not None and rank in self.writers.engines and (self.args is None or self.args.dp < 2):
-            rank = rank if len(self.writers.engines) > 1 else ""
-        if cause.rank.startswith("#") and rank not in known:
-            rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
-        advice = next((text for line, text in self.remedies if cause.line <= line <= cause.line + FAR), "")
-        text = clean(mask(cause.text.strip()), ERROR_TEXT)
-        name = exception_name(text)
-        return LogError(
-            cause.kind,
-            cause.line,
-            text,
-            rank,
-            cause.seen_t,
-            advice,
-            exception=name,
-            message=text.partition(":")[2].strip() if name else "",
-            code=clean(mask(cause.code), ERROR_TEXT),
-            place=_place(cause.frames),
-            file=clean(mask(cause.file), ERROR_TEXT),
-        )
-
-
-def _place(stack: tuple[StackFrame, ...]) -> str:
-    """ "function (file.py:12)": the innermost frame outside of the standard library; "" without one."""
-    for frame in stack:
-        if "/lib/python" not in frame.file or "-packages/" in frame.file:
-            return clean(f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})", 100)
-    return ""

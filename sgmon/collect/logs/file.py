@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sgmon.collect.logs import rotated
+from sgmon.collect.logs.opening import identity_of, is_binary, is_pipe, new_decoder, open_log
 from sgmon.collect.logs.rotated import Rotated
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.model import LogReading, Server
@@ -103,7 +104,7 @@ class FileLog:
         """Open the file, or the ``older`` one that a rotation has left. The first reading comes at once, so that an
         empty log is known to be empty."""
         old = rotated.opened(older)
-        fd, note, kind = (old, "", "file") if old is not None else _open(path)
+        fd, note, kind = (old, "", "file") if old is not None else open_log(path)
         if old is None and fd is not None and (old := rotated.opened(older)) is not None:
             os.close(fd)  # it was rotated just now
             fd = old
@@ -111,7 +112,7 @@ class FileLog:
         if writer is not None:
             if fd is not None:
                 os.close(fd)
-            fd, note, kind = _open(str(writer))
+            fd, note, kind = open_log(str(writer))
         if fd is None:
             return self._cannot(path, kind, note)
         status = os.fstat(fd)
@@ -119,7 +120,7 @@ class FileLog:
         came_back = self._told[1] == "missing"
         self._told = ("", "", "")
         self._looked_t = self._watched.clock.now()
-        self._file = file = _Open(fd, path, _identity(status), 0, _decoder(), kind=kind, old=old is not None)
+        self._file = file = _Open(fd, path, identity_of(status), 0, new_decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
         if status.st_size > FROM_START_BYTES:
             self._skip(file, status.st_size - FROM_START_BYTES)
@@ -155,13 +156,13 @@ class FileLog:
         status = os.fstat(file.fd)
         if status.st_size < file.offset or self._rewritten(file, status.st_size):
             change = "truncated"
-            file.offset, file.tail, file.decoder = 0, b"", _decoder()
+            file.offset, file.tail, file.decoder = 0, b"", new_decoder()
             if status.st_size > FROM_START_BYTES:
                 self._skip(file, status.st_size - FROM_START_BYTES)
         data = os.pread(file.fd, ROUND_BYTES, file.offset) if status.st_size > file.offset else b""
         if data and not file.sniffed:
             file.sniffed = True
-            if _is_binary(data[:_SNIFF_BYTES]):
+            if is_binary(data[:_SNIFF_BYTES]):
                 return self._binary(file, change)
         if data or change or first:
             return self._piece(file, data, status, change, server)
@@ -219,7 +220,7 @@ class FileLog:
             return None
         self._looked_t = now
         try:
-            there = _identity(os.stat(file.path))
+            there = identity_of(os.stat(file.path))
         except OSError:
             there = ""
         writers = [identity for _, identity in self._writer_files(server)]
@@ -250,7 +251,7 @@ class FileLog:
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                found.append((place, _identity(status)))
+                found.append((place, identity_of(status)))
         return found
 
     def _writer_of(self, path: str, fd: int | None, server: Server | None) -> Path | None:
@@ -258,8 +259,8 @@ class FileLog:
         namespace); None where the path is right. Not with --log, which may name another file."""
         if self._watched.settings.log or server is None or path != server.log_path:
             return None
-        files = self._writer_files(server) if not _is_pipe(self._root / str(server.pid) / "fd" / "2") else []
-        if not files or (fd is not None and _identity(os.fstat(fd)) in [identity for _, identity in files]):
+        files = self._writer_files(server) if not is_pipe(self._root / str(server.pid) / "fd" / "2") else []
+        if not files or (fd is not None and identity_of(os.fstat(fd)) in [identity for _, identity in files]):
             return None
         return files[0][0]
 
@@ -288,62 +289,3 @@ def _first(path: str, server: Server | None) -> Rotated | None:
 
 
 _DELETED = "the log was deleted but the server still writes it: it will be lost when the server ends"
-
-
-def _open(path: str) -> tuple[int | None, str, str]:
-    """(descriptor, why not, kind). Only regular files are opened; never waits for a writer."""
-    try:
-        status = os.stat(path)
-        kind = _kind(status.st_mode, path)
-        if kind != "file":
-            return None, "is a directory" if kind == "directory" else f"is a {kind}", kind
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, "there is no such file (yet)", "missing"
-    except OSError as err:
-        return None, f"cannot be read: {err.strerror}", "unreadable"
-    if not stat.S_ISREG(os.fstat(fd).st_mode):  # replaced in between
-        os.close(fd)
-        return None, "is no file", "unreadable"
-    return fd, "", "file"
-
-
-def _is_pipe(path: Path) -> bool:
-    """Whether stderr is read by somebody: then the log is that one's, and not a file that stdout may be."""
-    try:
-        return stat.S_ISFIFO(os.stat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _kind(mode: int, path: str) -> str:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    if stat.S_ISFIFO(mode):
-        return "pipe"
-    if stat.S_ISSOCK(mode):
-        return "socket"
-    return "null" if path == "/dev/null" else "pty" if path.startswith(("/dev/pts/", "/dev/tty")) else "device"
-
-
-def _identity(status: os.stat_result) -> str:
-    return f"{status.st_dev}:{status.st_ino}"
-
-
-def _decoder() -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-
-_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\x1b\x08\x07\x0c"))
-
-
-def _is_binary(data: bytes) -> bool:
-    """Many NULs, or mostly bytes that are no text. NULs at the start alone are a truncated log's hole."""
-    data = data.lstrip(b"\0")
-    if len(data) < 32:
-        return False
-    odd = len(data) - len(data.translate(None, _CONTROLS))
-    replaced = data.decode("utf-8", "replace").count("\ufffd")
-    return odd > len(data) * 0.05 or replaced > len(data) * 0.2

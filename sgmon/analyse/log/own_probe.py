@@ -1,0 +1,32 @@
+"""What our own look at the server leaves in its log: no sign of activity."""
+
+from __future__ import annotations
+
+from sgmon.analyse.log.prefix import epoch
+from sgmon.servers.family import LogRules
+
+
+def is_activity(rules: LogRules, text: str) -> bool:
+    """Whether anything but the echo of our own health probe is in ``text``."""
+    if not any(key in text for key in rules.probe_keys):
+        return bool(text.strip())
+    probe = rules.probe
+    return probe is None or any(
+        line.strip() and not probe.search(line) for line in text.replace("\r", "\n").split("\n")
+    )
+
+
+def echo_s(rules: LogRules, text: str, near: float | None) -> float:
+    """Seconds by which echoes of health probes at the end of ``text`` are younger than the line before them; 0
+    without echoes, or without dates."""
+    probe = rules.probe
+    if probe is None or not any(key in text for key in rules.probe_keys):
+        return 0.0
+    last: float | None = None
+    for line in reversed(text.split("\n")):
+        record = rules.record.match(line)
+        dated = epoch(record["time"], near) if record else None
+        if line.strip() and not probe.search(line):
+            return max(0.0, last - dated) if last is not None and dated is not None else 0.0
+        last = dated if last is None else last
+    return 0.0

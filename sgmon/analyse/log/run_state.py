@@ -1,0 +1,221 @@
+"""What one start of a server comes to: the state of its log, from all that its lines have told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from sgmon.analyse.log import catalogue
+from sgmon.analyse.log.candidates import Candidate
+from sgmon.analyse.log.records import exception_name
+from sgmon.analyse.log.run import Run
+from sgmon.analyse.log.writers import Writers
+from sgmon.analyse.stacks.phase import phase_of_frames
+from sgmon.model.log import LogError, LogState, Milestone, RankProgress
+from sgmon.model.stacks import Frame as StackFrame
+from sgmon.servers import registry
+from sgmon.text import clean, mask
+
+#: Longest error text kept.
+ERROR_TEXT = 1_000
+#: Lines after a cause in which advice is for it.
+FAR = 12
+#: Phases that the outermost frames of any traceback prove.
+_VAGUE = ("", "launch", "spawn")
+_TP0 = re.compile(r"\bTP0\b")
+#: the first rank, or one that may be it
+_FIRST = re.compile(r"\bTP0\b|^pid\d")
+
+
+def state_of(run: Run, base: LogState) -> LogState:
+    """``base`` (path, lines, times) with everything that the lines of ``run`` have told."""
+    stopped = run.sigterm_line
+    fatal = run.errors.fatal(stopped)
+    cause = run.errors.first_cause(stopped)
+    ready = run.milestones.ready_line
+    outcome = "unfinished"
+    if fatal is not None:
+        outcome = "crashed"
+    elif ready is not None or run.milestones.dummy_line is not None:
+        outcome = "ready"
+        if run.unhealthy_line is not None and run.unhealthy_line > (ready or 0):
+            outcome = "unhealthy"
+    ranks, exceptions = _ranks(run)
+    phase, behind = _phase(run, fatal, cause)
+    last = run.milestones.last or run.milestones.fallback or _fallback(run)
+    return replace(
+        base,
+        version=run.version,
+        args=run.args,
+        phase=phase,
+        reached=run.milestones.phase,
+        behind=behind,
+        outcome=outcome,
+        last_milestone=last,
+        milestones=tuple(run.milestones.found),
+        ranks=ranks,
+        failed_ranks=exceptions,
+        bars=tuple(run.bars.known.values()),
+        error=_error(run, cause),
+        complaints=run.errors.complaints(),
+        survived=_error(run, run.errors.overcome),
+        fatal_line=fatal.line if fatal else None,
+        ready_line=ready,
+        http_up_line=run.milestones.http_up_line,
+        bind_error_line=run.bind_error_line,
+        dummy_health_line=run.milestones.dummy_line,
+        sigterm_line=run.sigterm_line,
+        gate_open=run.milestones.gate_open,
+        warnings=run.warnings,
+        errors=run.errors.errors,
+        noise=run.noise,
+        runs=run.runs,
+        run_line=run.first_line,
+    )
+
+
+def _behind(run: Run) -> tuple[str, tuple[str, ...]]:
+    """Ranks that others have left behind, and their phase."""
+    known = catalogue.of(run.log)
+    others = {made.name for made in run.milestones.found if made.rank and not _FIRST.search(made.rank)}
+    loud = not known.filtered.isdisjoint(others)
+
+    def prints(name: str, rank: str) -> bool:
+        if (loud and name in known.filtered) or (name in others and name in known.said_once):
+            return True
+        full = rank if "TP" in rank or rank.startswith("pid") else f"{rank} TP0"
+        return not known.silent_by_design(run.version, name, full)
+
+    return run.milestones.behind(prints)
+
+
+def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
+    """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
+    key = (run.milestones.moves, run.version)
+    if run.late is None or run.late[0] != key:
+        run.late = (key, _behind(run))
+    now = run.milestones.phase
+    phase, behind = run.late[1]
+    phase = phase or now
+    if fatal is None or cause is None:
+        return phase or (cause.phase if cause is not None else ""), behind
+    own = run.milestones.tracks.get(cause.rank)
+    by_rank = own.phase if own is not None and cause.rank else ""
+    proven = phase_of_frames(cause.frames, registry.get(run.log.family).stacks) if cause.frames else ""
+    if proven in _VAGUE:
+        proven = ""
+    elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
+        proven = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
+    clue = next((phase for line, phase in run.clues if line == cause.line), "")
+    return proven or cause.phase or by_rank or clue or phase, behind
+
+
+def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
+    """Last milestone per rank; "exception" for a rank that raised, unless all did (then the place tells more)."""
+    if run.writers is not None:
+        return _named_ranks(run, run.writers)
+    blocks = [block.rank for block in run.errors.blocks if block.rank]
+    progress = {rank.rank: rank for rank in run.milestones.progress(blocks)}
+    raised: dict[str, RankProgress] = {}
+    for block in run.errors.blocks:
+        if block.rank and not block.cancelled and block.rank not in raised:
+            raised[block.rank] = RankProgress(block.rank, "exception", block.line, seen_t=block.seen_t)
+    weak: dict[str, RankProgress] = {}
+    for made in run.pseudo:
+        if not made.rank:
+            continue
+        entry = RankProgress(made.rank, made.name, made.line, "", made.t, made.seen_t)
+        if made.event == "raised":
+            raised.setdefault(made.rank, entry)
+        elif made.name == "store_lost" or made.rank not in weak:
+            weak[made.rank] = entry
+    known = [rank for rank in progress if rank]
+    if len(known) > 1 and all(rank in raised for rank in known):
+        return tuple(progress.values()), tuple(raised)
+    for rank, entry in raised.items():
+        old = progress.get(rank)
+        if old is None or old.line < entry.line:
+            progress[rank] = replace(entry, phase=old.phase if old else "")
+    for rank, entry in weak.items():
+        named = _as_tp(run, rank, progress)
+        if named not in progress:
+            progress[named] = replace(entry, rank=named)
+    many = run.args is not None and run.args.tp * run.args.dp * run.args.pp > 1
+    if len(progress) > 1 or many:
+        progress.pop("", None)
+    return tuple(progress.values()), tuple(raised)
+
+
+def _named_ranks(run: Run, writers: Writers) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
+    """The same where each line says who writes: a failed rank keeps its last milestone."""
+    raised = [block.rank for block in run.errors.blocks if block.rank and not block.cancelled]
+    progress = [made for made in run.milestones.progress() if not writers.is_engine(made.rank)]
+    if writers.nameless_first and not any(_TP0.search(made.rank) for made in progress):
+        first = run.milestones.of_rank("", "TP0")
+        progress = [*([first] if first is not None else []), *(made for made in progress if made.rank)]
+    if len(progress) > 1:
+        progress = [made for made in progress if made.rank]
+    failed = (rank for rank in raised if not writers.is_engine(rank))
+    return tuple(progress), tuple(dict.fromkeys(failed))
+
+
+def _as_tp(run: Run, rank: str, known: Iterable[str]) -> str:
+    """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
+    if not rank.startswith("rank"):
+        return run.log.rank(rank) or rank
+    return next((name for name in known if re.search(rf"\bTP{rank[4:]}$", name)), rank)
+
+
+def _fallback(run: Run) -> Milestone | None:
+    """Where no milestone is in the text: the error that takes its place."""
+    if run.writers is not None:
+        return None
+    blocks = [
+        Milestone("exception", "error", "", b.line, b.rank, None, b.seen_t)
+        for b in run.errors.blocks
+        if b.fatal and not b.cancelled
+    ]
+    raised = sorted([*blocks, *(m for m in run.pseudo if m.name == "exception")], key=lambda m: m.line)
+    if raised:
+        return raised[0]
+    lost = [made for made in run.pseudo if made.name == "store_lost"]
+    if lost:
+        return lost[-1]
+    return run.pseudo[0] if run.pseudo else None
+
+
+def _error(run: Run, cause: Candidate | None) -> LogError | None:
+    if cause is None:
+        return None
+    rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
+    known = {rank.rank for rank in run.milestones.progress()}
+    if run.writers is not None and rank in run.writers.engines and (run.args is None or run.args.dp < 2):
+        rank = rank if len(run.writers.engines) > 1 else ""
+    if cause.rank.startswith("#") and rank not in known:
+        rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
+    advice = next((text for line, text in run.remedies if cause.line <= line <= cause.line + FAR), "")
+    text = clean(mask(cause.text.strip()), ERROR_TEXT)
+    name = exception_name(text)
+    return LogError(
+        cause.kind,
+        cause.line,
+        text,
+        rank,
+        cause.seen_t,
+        advice,
+        exception=name,
+        message=text.partition(":")[2].strip() if name else "",
+        code=clean(mask(cause.code), ERROR_TEXT),
+        place=_place(cause.frames),
+        file=clean(mask(cause.file), ERROR_TEXT),
+    )
+
+
+def _place(stack: tuple[StackFrame, ...]) -> str:
+    """ "function (file.py:12)": the innermost frame outside of the standard library; "" without one."""
+    for frame in stack:
+        if "/lib/python" not in frame.file or "-packages/" in frame.file:
+            return clean(f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})", 100)
+    return ""
