@@ -98,15 +98,15 @@ def binding_lines(bindings: Iterable[BindingType], width: int) -> list[Line]:
     items = [(key_names(one), one.description) for one in bindings if isinstance(one, Binding) and one.description]
     first = 5 + max((len(keys) for keys, _ in items), default=12)
     if width < 110:
-        return [(cell(f"   {keys}", first, "key"), (words, "")) for keys, words in items]
+        return [(cell(f"   {keys}", first, "strong"), (words, "")) for keys, words in items]
     half = (len(items) + 1) // 2
     column = (width - 2) // 2
     rows: list[Line] = []
     for index in range(half):
         keys, words = items[index]
-        row: Line = (cell(f"   {keys}", first, "key"), cell(words, column - first))
+        row: Line = (cell(f"   {keys}", first, "strong"), cell(words, column - first))
         if index + half < len(items):
             keys, words = items[index + half]
-            row = (*row, cell(f"   {keys}", first, "key"), (words, ""))
+            row = (*row, cell(f"   {keys}", first, "strong"), (words, ""))
         rows.append(row)
     return rows

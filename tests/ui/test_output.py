@@ -154,3 +154,9 @@ def test_a_light_terminal_is_known_by_its_answer_or_by_the_environment() -> None
         None,
         None,
     ]
+
+
+def test_a_blank_between_two_words_of_one_look_changes_no_pen() -> None:
+    old, new = blank(40, 1), blank(40, 1)
+    put(new[0], 0, [Segment("one two three", Style.parse("bold"))], None)
+    assert difference(old, new, erases_in_colour=False) == "\x1b[1H\x1b[1mone two three\x1b[m"

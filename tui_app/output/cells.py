@@ -97,7 +97,8 @@ class _Sender:
                 erased = x + blanks == len(row)
                 x = self._erase(row, x, y, blanks)
                 continue
-            self._use(pen)
+            if char != " " or pen.back != self.pen.back or self.pen.shows_on_blanks or pen.shows_on_blanks:
+                self._use(pen)  # else a blank looks the same in both
             self.parts.append(char)
             x += 1
         if erased:
