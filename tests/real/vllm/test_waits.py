@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from tests.real import measured
-from tests.real.server import free_port
+from tests.real.server import free_port, until
 from tests.real.vllm.server import ENGINE, START_S, vllm_server
-from tests.real.watching import ALARMS, watching
+from tests.real.watching import ALARMS, Watcher, watching
 
 
 def test_a_node_that_never_comes_and_orphans_of_the_launcher(tmp_path: Path) -> None:
@@ -52,8 +52,9 @@ def test_a_node_that_never_comes_and_orphans_of_the_launcher(tmp_path: Path) -> 
             print("left behind:", alive, "engine core:", engine)
             last = watcher.snapshot.verdict
             assert last.state == "crashed" and "SIGKILL" in last.headline, watcher.history()
-            if alive:
-                assert any("left behind" in fact.text for fact in last.evidence), last.evidence
+            assert alive, "vLLM leaves its engine core and its workers behind"
+            assert any("left behind" in fact.text for fact in last.evidence), last.evidence
+            _named_beside_the_next_start(tmp_path, alive)
         finally:
             _end(below)
 
@@ -78,6 +79,24 @@ def test_a_dp_peer_that_never_comes(tmp_path: Path) -> None:
             assert watcher.snapshot.verdict.state == "waiting-by-design", watcher.history()
         finally:
             _end(below)
+
+
+def _named_beside_the_next_start(tmp_path: Path, orphans: list[int]) -> None:
+    with (
+        vllm_server(tmp_path, "tiny", log="next.log") as server,
+        watching(tmp_path / "next.jsonl.gz", pid=server.pid) as watcher,
+    ):
+        until(lambda: _told_of(watcher, orphans), 20, f"the orphans {orphans} to be named")
+        named_s = time.time() - server.began_at
+        print(
+            f"orphans named {named_s:.1f} s after the launch of the next start: {watcher.snapshot.verdict.evidence}"
+        )
+
+
+def _told_of(watcher: Watcher, pids: list[int]) -> bool:
+    """Whether a fact of the verdict names one of these."""
+    facts = [fact.text for fact in watcher.snapshot.verdict.evidence]
+    return any(f"pid {pid} " in text for pid in pids for text in facts)
 
 
 def _end(pids: list[int]) -> None:
