@@ -62,7 +62,6 @@ def describe(root: str, launcher: Launcher, settings: Settings, known: Server | 
         log_path=log.path,
         log_kind=log.kind,
         log_source=log.source,
-        log_inner_path=log.inner_path,
         log_command=log.command,
         visible_devices=_visible(environ, known),
         kill_s=above.limit_s if above else None,

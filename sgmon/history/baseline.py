@@ -48,7 +48,6 @@ def summed(runs: Sequence[FinishedStart], words: str, *, narrow: bool = False) -
         narrow=narrow,
         ready_median_s=statistics.median(durations) if durations else None,
         ready_p90_s=p90(durations) if durations else None,
-        longest_gap_s=p90([max((gap for gap, _ in run.gaps), default=0.0) for run in runs]),
         longest_quiet_s=p90([run.quiet_s for run in runs if run.quiet_s is not None]),
         lines=round(statistics.median(run.lines for run in runs)),
         milestones=_milestones(runs),

@@ -51,7 +51,6 @@ class ActivityClock(Struct, frozen=True):
     disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
     gpu_util_min: int | None = None  # over the last 10 s; None below five samples
     gpu_util_max: int | None = None
-    gpu_power_min_w: float | None = None
     gpu_power_max_w: float | None = None
     gpu_spins: bool = False  # its GPU is pinned with flat, low power: see ``GpuLoad.work``
     born: int = 0  # start ticks

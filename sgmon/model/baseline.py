@@ -39,8 +39,8 @@ class Eta(Struct, frozen=True):
 class Baseline(Struct, frozen=True):
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 
-    longest_gap_s: the longest silence of the log that nine of ten starts stay under; longest_quiet_s: the same for
-    the time without any activity of a rank. narrow: its starts are alike in everything, caches too.
+    longest_quiet_s: the longest time without any activity of a rank that nine of ten starts stay under.
+    narrow: its starts are alike in everything, caches too.
     """
 
     like: str = ""
@@ -48,7 +48,6 @@ class Baseline(Struct, frozen=True):
     narrow: bool = False
     ready_median_s: float | None = None
     ready_p90_s: float | None = None
-    longest_gap_s: float | None = None
     longest_quiet_s: float | None = None
     lines: int | None = None
     milestones: tuple[Usual, ...] = ()

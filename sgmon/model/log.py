@@ -170,7 +170,6 @@ class LogState(Struct, frozen=True):
     noise: int = 0
     note: str = ""
     outcome: str = "unfinished"  # from the text alone: ready | unhealthy | crashed | unfinished
-    fatal_line: int | None = None  # after it this start cannot succeed
     failed_ranks: tuple[str, ...] = ()  # ranks that raised
     gate_open: bool | None = None  # a launch that waits for activation: True once it was given; None: no such launch
     what: str = ""  # where it is no server's log: what it is, in words

@@ -35,17 +35,12 @@ class ServerArgs(Struct, frozen=True):
     skip_server_warmup: bool = False
     disable_cuda_graph: bool = False
     gated_launch_port: int | None = None
-    speculative_algorithm: str = ""
     disaggregation_mode: str = ""
-    watchdog_timeout_s: float | None = None
     ssl: bool = False
-    has_api_key: bool = False
     wait_weights: bool = False
-    log_level: str = "info"
     headless: bool = False  # this node has no API server, no port and no ready line
     api_servers: int | None = None  # processes that share the port, each with a ready line of its own
     uds: str = ""  # UNIX socket instead of a port
-    root_path: str = ""  # prefix that a proxy adds
     #: every argument as found, secrets masked: (name, value), for reports and diffs
     raw: tuple[tuple[str, str], ...] = ()
 
@@ -74,7 +69,6 @@ class Server(Struct, frozen=True):
     log_command: tuple[
         str, ...
     ] = ()  # prints and follows the log, where no file can be read (docker logs, journalctl)
-    log_inner_path: str = ""  # as the server sees it, when --proc-root or a mount namespace differ
     visible_devices: str | None = None  # CUDA_VISIBLE_DEVICES of the launcher; None: not set, or not readable
     kill_s: float | None = None  # a ``timeout N`` above the launcher: N
     kill_epoch: float | None = None  # when that program began to count

@@ -47,8 +47,3 @@ def holder(rows: list[Lock], pid: int) -> int | None:
         if not row.waiting and row.file == wanted.file and row.number == wanted.number:
             return row.pid if row.pid > 0 else None
     return None
-
-
-def held_by(rows: list[Lock], pid: int) -> frozenset[str]:
-    """The files ("major:minor:inode") on which ``pid`` holds a lock."""
-    return frozenset(row.file for row in rows if row.pid == pid and not row.waiting)

@@ -263,7 +263,7 @@ def test_log_that_began_before_us_and_a_server_that_answers() -> None:
 )
 def test_few_starts_or_those_of_another_kind_lengthen_no_limit(count: int, narrow: bool, allowed: bool) -> None:
     world = World(1)
-    base = Baseline("x", count, narrow, 90.0, 99.0, 30.0, 25.0, 641)
+    base = Baseline("x", count, narrow, 90.0, 99.0, 25.0, 641)
     world.step(Event(0.0, "baseline", base))
     world.to("weights")
     world[0].does(read=50 * MB, cpu=0.3)
@@ -283,7 +283,6 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
         narrow=True,
         ready_median_s=90.0,
         ready_p90_s=99.0,
-        longest_gap_s=30.0,
         longest_quiet_s=20.0,
         lines=641,
         milestones=milestones,

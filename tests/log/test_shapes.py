@@ -26,7 +26,7 @@ def told(state: LogState, ranks: bool = True) -> dict[str, object]:
     """What every reading of the same start must agree on."""
     error = state.error
     found: dict[str, object] = {
-        "state": (state.outcome, state.lines, state.fatal_line),
+        "state": (state.outcome, state.lines),
         "error": (error.kind, error.line, error.text) if error else None,
         "milestones": [(m.name, m.event, m.line, m.phase) for m in state.milestones],
         "bars": [(bar.name, bar.done, bar.total, bar.line) for bar in state.bars],

@@ -192,7 +192,6 @@ class ActivityTracker:
             clock,
             gpu_util_min=load.util_min,
             gpu_util_max=load.util_max,
-            gpu_power_min_w=load.low_w,
             gpu_power_max_w=load.high_w,
             gpu_spins=load.work == "spins",
         )

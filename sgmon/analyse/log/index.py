@@ -63,7 +63,6 @@ class LogIndex:
         self._wake = threading.Event()
         self._counter: threading.Thread | None = None
         self._closed = False
-        self._spooled_to = 0
         self.version = 0  # differs after every change
         self.generation = 0  # differs when earlier offsets mean nothing any more
         self.path = ""

@@ -67,7 +67,6 @@ def renumbered(state: LogState, numbers: list[int]) -> LogState:
         bind_error_line=maybe(state.bind_error_line),
         dummy_health_line=maybe(state.dummy_health_line),
         sigterm_line=maybe(state.sigterm_line),
-        fatal_line=maybe(state.fatal_line),
         run_line=real(state.run_line),
     )
 

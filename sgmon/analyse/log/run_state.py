@@ -61,7 +61,6 @@ def state_of(run: Run, base: LogState) -> LogState:
         error=_error(run, cause),
         complaints=run.errors.complaints(),
         survived=_error(run, run.errors.overcome),
-        fatal_line=fatal.line if fatal else None,
         ready_line=ready,
         http_up_line=run.milestones.http_up_line,
         bind_error_line=run.bind_error_line,

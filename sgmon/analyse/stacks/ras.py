@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sgmon.model import Process, RasCommunicator, RasRank, RasReading
 
 
-def compared(new: RasReading, old: RasReading | None, apart_s: float) -> RasReading:
+def compared(new: RasReading, old: RasReading | None) -> RasReading:
     """``new`` with "unequal and unchanged" set from the answer before it."""
     if old is None or old.answer != "ok" or new.answer != "ok":
         return new
@@ -18,7 +18,7 @@ def compared(new: RasReading, old: RasReading | None, apart_s: float) -> RasRead
         comm.status == "MISMATCH" and comm.hash in before and _counts(comm) == _counts(before[comm.hash])
         for comm in new.communicators
     )
-    return replace(new, unequal_unchanged=stuck, compared_s=apart_s)
+    return replace(new, unequal_unchanged=stuck)
 
 
 def belongs(reading: RasReading, processes: Iterable[Process]) -> bool | None:

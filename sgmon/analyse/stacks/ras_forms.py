@@ -17,7 +17,6 @@ ANY_OPERATION = "collective"  # NCCL 2.24-2.26 count all collectives together
 _NO_COMMA = re.compile(r"(?<=[\w\"\]}])(\s*\n\s*)(?=\")")
 _LAST_COMMA = re.compile(r",(\s*[\]}])")
 _VERSION = re.compile(r"^R?N?CCL version (\S+)", re.MULTILINE)
-_TOOK = re.compile(r"^Communicators\.\.\. \((\d+(?:\.\d+)?)s\)", re.MULTILINE)
 _GROUP = re.compile(
     r"^\s*(?P<group>\d+)\s+(?P<comms>\d+)\s+\d+\s+\d+\s+(?P<size>\d+)\s+\d+\s+(?P<state>[A-Z]\S*)\s+(?P<status>[A-Z]\S*)",
     re.MULTILINE,
@@ -61,15 +60,12 @@ def _load(text: str) -> dict[str, object] | None:
 
 
 def _from_json(found: dict[str, object], address: str) -> RasReading:
-    ras = found.get("ras")
-    took = ras.get("collection_time_sec") if isinstance(ras, dict) else None
     return RasReading(
         address,
         "ok",
         version=_str(found.get("nccl_version")),
         form="json",
         communicators=tuple(_json_comm(item) for item in _dicts(found.get("communicators"))),
-        collection_s=float(took) if isinstance(took, (int, float)) else None,
     )
 
 
@@ -98,8 +94,6 @@ def _json_rank(item: dict[str, object], *, missing: bool) -> RasRank:
         counts=tuple((clean(str(name), 40), value) for name, value in counts.items() if isinstance(value, int))
         if isinstance(counts, dict)
         else None,
-        init_state=_int(status.get("init_state")),
-        async_error=_int(status.get("async_error")),
         missing=missing,
         unresponsive=status.get("unresponsive") is True,
         dead=status.get("considered_dead") is True,
@@ -133,7 +127,6 @@ def judged(comm: RasCommunicator, *, incomplete: bool = False) -> RasCommunicato
 
 def _from_text(body: str, address: str) -> RasReading:
     version = _VERSION.search(body)
-    took = _TOOK.search(body)
     details = _text_details(body.splitlines())
     named = {comm.hash: comm for comm in details}
     groups = list(_GROUP.finditer(body))
@@ -151,7 +144,6 @@ def _from_text(body: str, address: str) -> RasReading:
         version=clean(version[1], 40) if version else "",
         form="text",
         communicators=tuple(comms),
-        collection_s=float(took[1]) if took else None,
         warnings=tuple(clean(line.strip(), 160) for line in body.splitlines() if "different" in line)[:8],
     )
 

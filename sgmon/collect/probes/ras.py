@@ -179,7 +179,7 @@ class RasProbe:
         reading = query(address, now=self._watched.clock.now)
         now = self._watched.clock.now()
         if self._last is not None and now - self._last[0] <= COMPARABLE_S:
-            reading = compared(reading, self._last[1], now - self._last[0])
+            reading = compared(reading, self._last[1])
         if reading.answer == "ok":
             self._last = (now, reading)
         return reading

@@ -52,12 +52,8 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         disable_cuda_graph=found.truth("disable_cuda_graph")
         or found.text("cuda_graph_backend_decode").lower() == "disabled",
         gated_launch_port=None if gate is None else int(gate),
-        speculative_algorithm=found.text("speculative_algorithm"),
         disaggregation_mode=found.text("disaggregation_mode"),
-        watchdog_timeout_s=found.number("watchdog_timeout"),
         ssl=bool(found.text("ssl_certfile") or found.text("ssl_keyfile")),
-        has_api_key=found.is_set("api_key"),
         wait_weights=found.truth("checkpoint_engine_wait_weights_before_ready"),
-        log_level=found.text("log_level") or "info",
         raw=found.shown(),
     )

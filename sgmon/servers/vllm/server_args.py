@@ -42,13 +42,9 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         load_format=found.text("load_format") or "auto",
         device=found.text("device"),
         disable_cuda_graph=found.truth("enforce_eager"),
-        speculative_algorithm=found.text("speculative_config", "speculative_model"),
         ssl=bool(found.text("ssl_certfile") or found.text("ssl_keyfile")),
-        has_api_key=found.is_set("api_key"),
-        log_level=found.text("uvicorn_log_level") or "info",
         headless=found.truth("headless"),
         api_servers=None if api_servers is None else int(api_servers),
         uds=found.text("uds"),
-        root_path=found.text("root_path"),
         raw=found.shown(),
     )

@@ -195,4 +195,4 @@ def test_a_stop_that_was_asked_for_is_no_crash() -> None:
     text = recording("cpu-tp1-tiny")
     assert "AsyncLLM output_handler failed" in text
     state = fold(text)
-    assert (state.outcome, state.error, state.fatal_line) == ("ready", None, None)
+    assert (state.outcome, state.error) == ("ready", None)
