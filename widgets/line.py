@@ -125,7 +125,7 @@ def wrap(line: Line, width: int, indent: int = 0, first: int | None = None) -> l
             if cells > room and word.strip():
                 if cells > width - indent and room > width // 3:  # longer than a row: break it here
                     while cell_len(word) > room:
-                        head = _head(word, room)
+                        head = head_of(word, room)
                         row.append((head, style))
                         word = word[len(head) :]
                         rows.append(tuple(row))
@@ -137,7 +137,7 @@ def wrap(line: Line, width: int, indent: int = 0, first: int | None = None) -> l
                     word = word.lstrip()
                     cells = cell_len(word)
                     while cells > room:
-                        head = _head(word, room)
+                        head = head_of(word, room)
                         rows.append((*row, (head, style)))
                         word = word[len(head) :]
                         cells = cell_len(word)
@@ -149,7 +149,8 @@ def wrap(line: Line, width: int, indent: int = 0, first: int | None = None) -> l
     return rows
 
 
-def _head(text: str, cells: int) -> str:
+def head_of(text: str, cells: int) -> str:
+    """The beginning of ``text`` that fits into so many cells, one character at least."""
     used = 0
     for index, char in enumerate(text):
         used += cell_len(char)

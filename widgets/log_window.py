@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from widgets.line import head_of
 from widgets.log_rows import Folder, Folding, Row
 from widgets.log_text import NONE, UNKNOWN, BlockSurvey, LogText
 
@@ -143,7 +144,7 @@ def chop(text: str, width: int) -> list[str]:
     width = max(2, width)
     out: list[str] = []
     while text:
-        head = text[:width] if text.isascii() else _head(text, width)
+        head = text[:width] if text.isascii() else head_of(text, width)
         if len(head) < len(text):
             space = head.rfind(" ", len(head) * 2 // 3)
             if space > 0:
@@ -151,12 +152,3 @@ def chop(text: str, width: int) -> list[str]:
         out.append(head)
         text = text[len(head) :]
     return out or [""]
-
-
-def _head(text: str, width: int) -> str:
-    used = 0
-    for index, char in enumerate(text):
-        used += cell_len(char)
-        if used > width:
-            return text[: max(1, index)]
-    return text

@@ -44,7 +44,7 @@ class Order(Struct, frozen=True):
         """Seconds in which the candidates ended."""
         if not self.candidates:
             return 0.0
-        return max(one.latest for one in self.candidates) - min(one.earliest for one in self.candidates)
+        return max(death.latest for death in self.candidates) - min(death.earliest for death in self.candidates)
 
 
 def order_of(snapshot: Snapshot) -> Order | None:
@@ -243,14 +243,14 @@ class _Case:
 
     def _independent(self) -> list[Death]:
         """Ends that nothing explains, the first of them where they can be ordered."""
-        found = [
+        ends = [
             death
             for death in self.dead
             if death.pid not in self.said.victims
             and self._ended_of_its_own(death)
             and not any(self._follows(death, other) for other in self.dead if other is not death)
         ]
-        return [death for death in found if not any(other.before(death) for other in found)] or found
+        return [death for death in ends if not any(other.before(death) for other in ends)] or ends
 
     def _above(self, death: Death) -> set[int]:
         return set(_ancestors(death.pid, self.parents))

@@ -38,16 +38,16 @@ class Sayings(Struct, frozen=True):
 def sayings(snapshot: Snapshot, dead: tuple[Death, ...]) -> Sayings:
     """The log's part, by process."""
     since_t = min(death.earliest for death in dead) - RECENT_S
-    told = tuple(c for c in snapshot.log.complaints if c.seen_t is None or c.seen_t >= since_t)
-    first = {rank: next(c for c in told if c.rank == rank) for rank in {c.rank for c in told if c.rank}}
+    complaints = tuple(c for c in snapshot.log.complaints if c.seen_t is None or c.seen_t >= since_t)
+    first = {rank: next(c for c in complaints if c.rank == rank) for rank in {c.rank for c in complaints if c.rank}}
     by_rank = {death.rank: death.pid for death in dead if death.rank}
     return Sayings(
         victims=frozenset(pid for rank, pid in by_rank.items() if rank in first and first[rank].grade == "victim"),
         own={pid: first[rank] for rank, pid in by_rank.items() if rank in first and _is_own(snapshot, first[rank])},
-        named=frozenset(filter(None, (named_pid(snapshot, c) for c in told if c.signalled))),
-        reacted=next((c for c in told if c.grade in _LAUNCHERS or names_a_process(c)), None),
+        named=frozenset(filter(None, (named_pid(snapshot, c) for c in complaints if c.signalled))),
+        reacted=next((c for c in complaints if c.grade in _LAUNCHERS or names_a_process(c)), None),
         cause=_cause(snapshot),
-        lost=next((c for c in told if c.grade == "victim"), None),
+        lost=next((c for c in complaints if c.grade == "victim"), None),
         readable=_readable(snapshot),
     )
 

@@ -61,7 +61,7 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
     assert port is not None
     evidence = []
     if context.snapshot.log.ready_line is not None:
-        evidence.append(Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"))
+        evidence.append(_ready_line(context))
     took = f" in {port.latency_s:.1f} s" if port.latency_s is not None else ""
     evidence.append(Evidence("port", f"{port.path} on {address(port.host, port.port)} says 200{took}"))
     if ours:
@@ -82,7 +82,7 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
 
 def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
     port = context.snapshot.port
-    line = Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}")
+    line = _ready_line(context)
     seen = next((m.seen_t for m in context.snapshot.log.milestones if m.name == "ready"), None)
     waited = context.t - seen if seen is not None else 0.0
     before = context.snapshot.verdict.rule
@@ -155,7 +155,7 @@ def _not_asked(context: Context, port: PortReading, ours: bool | None) -> Verdic
         confidence=0.9,
         rule="ready-not-asked",
         evidence=(
-            Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"),
+            _ready_line(context),
             Evidence("port", f"not asked: {port.note or 'no reason is known'}"),
         ),
         next=(NextStep("Ask it yourself; it may take 20 s", url),),
@@ -170,10 +170,14 @@ def _soon(context: Context, headline: str) -> Verdict:
         confidence=0.8,
         rule="ready-soon",
         evidence=(
-            Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}"),
+            _ready_line(context),
             Evidence("port", _answer(context.snapshot.port)),
         ),
     )
+
+
+def _ready_line(context: Context) -> Evidence:
+    return Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}")
 
 
 def _answer(port: PortReading | None) -> str:

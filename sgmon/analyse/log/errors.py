@@ -108,10 +108,10 @@ class Errors(Struct):
             block = Block(number, text, where.rank, fatal, seen_t)
             block.hint = self.hints.get(where.rank, "")
             block.named = named
-            told = header_exception(body) if block.fatal else ""
-            if told:
+            exception = header_exception(body) if block.fatal else ""
+            if exception:
                 block.plain = Candidate(
-                    snake(told), EXCEPTION, number, text, where.rank, block.fatal, seen_t, block=True
+                    snake(exception), EXCEPTION, number, text, where.rank, block.fatal, seen_t, block=True
                 )
                 block.complete = True
             heads = self.log.heads
@@ -239,9 +239,9 @@ class Errors(Struct):
 
     def _complaint(self, candidate: Candidate) -> Complaint:
         died = self.log.died.search(candidate.text)
-        told = {} if died is None else {name: value for name, value in died.groupdict().items() if value}
-        pid = told.pop("pid", None)
-        number = next(iter(told.values()), None)
+        groups = {} if died is None else {name: value for name, value in died.groupdict().items() if value}
+        pid = groups.pop("pid", None)
+        number = next(iter(groups.values()), None)
         return Complaint(
             kind=candidate.kind,
             grade=GRADES[candidate.grade],

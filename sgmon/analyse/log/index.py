@@ -80,10 +80,10 @@ class LogIndex:
         self._learned = 0
         self._envelope = Envelope(rules)
         self._describe = SteadyLines(self._own or self._described, rules)
-        held = getattr(self, "_generation", None)
-        if held is not None:
-            with held.lock:
-                held.blocks.clear()
+        generation = getattr(self, "_generation", None)
+        if generation is not None:
+            with generation.lock:
+                generation.blocks.clear()
             self.version += 1
 
     def follow(self, reading: LogReading) -> None:
@@ -104,15 +104,15 @@ class LogIndex:
         self._wake.set()
 
     def _follow_file(self, reading: LogReading) -> bool:
-        held = self._generation
-        file = held.file if held is not None else None
+        generation = self._generation
+        file = generation.file if generation is not None else None
         fits = isinstance(file, RegularFile) and (
             file.identity == reading.identity if reading.identity else reading.path == self.path
         )
-        if held is not None and isinstance(file, RegularFile) and fits:
+        if generation is not None and isinstance(file, RegularFile) and fits:
             size = file.size_now()
-            if size >= held.size and reading.change != "truncated":
-                held.size = size
+            if size >= generation.size and reading.change != "truncated":
+                generation.size = size
                 self._wake.set()
                 return True
         if reading.change == "missing":
@@ -127,16 +127,16 @@ class LogIndex:
         return True
 
     def _follow_text(self, reading: LogReading) -> None:
-        held = self._generation
-        spool = held.file if held is not None else None
+        generation = self._generation
+        spool = generation.file if generation is not None else None
         anew = reading.change in ("rotated", "truncated", "appeared") or reading.path != self.path
         if not isinstance(spool, Spool) or (anew and spool.size):
             spool = Spool()
             spool.append(reading.text)
             self._begin(spool)
-        elif held is not None:
+        elif generation is not None:
             spool.append(reading.text)
-            held.size = spool.size
+            generation.size = spool.size
         self._wake.set()
 
     def _begin(self, file: RegularFile | Spool) -> None:
@@ -152,9 +152,9 @@ class LogIndex:
         while not self._closed:
             self._wake.wait()
             self._wake.clear()
-            held = self._generation
-            while held is not None and held is self._generation:
-                if not held.counts.advance(held.file, held.size):
+            generation = self._generation
+            while generation is not None and generation is self._generation:
+                if not generation.counts.advance(generation.file, generation.size):
                     break
                 self.version += 1
 
@@ -163,8 +163,8 @@ class LogIndex:
     @property
     def size(self) -> int:
         """Bytes that can be read."""
-        held = self._generation
-        return held.size if held is not None else 0
+        generation = self._generation
+        return generation.size if generation is not None else 0
 
     @property
     def blocks(self) -> int:
@@ -174,50 +174,50 @@ class LogIndex:
     @property
     def indexed(self) -> int:
         """Bytes whose line ends are counted."""
-        held = self._generation
-        return held.counts.counted if held is not None else 0
+        generation = self._generation
+        return generation.counts.counted if generation is not None else 0
 
     @property
     def total(self) -> int:
         """Lines counted so far, with the unfinished one at the end; exact once ``indexed`` reaches ``size``."""
-        held = self._generation
-        if held is None:
+        generation = self._generation
+        if generation is None:
             return 0
-        return held.counts.newlines + (1 if held.counts.open_line else 0)
+        return generation.counts.newlines + (1 if generation.counts.open_line else 0)
 
     def block(self, block: int) -> list[Entry]:
         """The lines that begin in this block, described, with their offsets. Several may share an offset."""
-        held = self._generation
-        if held is None or block < 0:
+        generation = self._generation
+        if generation is None or block < 0:
             return []
-        size, before = held.size, held.counts.before(block)
-        with held.lock:
-            kept = held.blocks.get(block)
+        size, before = generation.size, generation.counts.before(block)
+        with generation.lock:
+            kept = generation.blocks.get(block)
             if kept is not None and kept.before == before and (kept.ended or kept.size == size):
-                held.blocks.move_to_end(block)
+                generation.blocks.move_to_end(block)
                 return kept.entries
         known = kept.entries if kept is not None and kept.before == before else []
-        fresh = self._read(held, block, size, known)
-        with held.lock:
-            held.blocks[block] = fresh
-            held.blocks.move_to_end(block)
-            while len(held.blocks) > KEPT_BLOCKS:
-                held.blocks.popitem(last=False)
+        fresh = self._read(generation, block, size, known)
+        with generation.lock:
+            generation.blocks[block] = fresh
+            generation.blocks.move_to_end(block)
+            while len(generation.blocks) > KEPT_BLOCKS:
+                generation.blocks.popitem(last=False)
         return fresh.entries
 
     def peek(self, block: int, hint: Hint | None = None) -> Iterator[Entry]:
         """Like ``block``, kept nowhere, one by one, without the lines that ``hint`` says cannot be wanted."""
-        held = self._generation
-        if held is None or (hint is not None and not holds(held.file, block, hint)):
+        generation = self._generation
+        if generation is None or (hint is not None and not holds(generation.file, block, hint)):
             return
-        raw, _ = raw_lines(held.file, block, held.size)
+        raw, _ = raw_lines(generation.file, block, generation.size)
         for offset, text in raw:
             if hint is None or hint(text):
                 yield from ((offset, self._line(0, piece)) for piece in self._pieces(text))
 
-    def _read(self, held: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
-        raw, ended = raw_lines(held.file, block, size)
-        before = held.counts.before(block)
+    def _read(self, generation: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
+        raw, ended = raw_lines(generation.file, block, size)
+        before = generation.counts.before(block)
         number = 0
         if raw and before is not None:
             number = before + (1 if raw[0][0] == block * BLOCK else 2)
@@ -254,11 +254,11 @@ class LogIndex:
 
     def _learn(self) -> None:
         """What stands around the lines, from the beginning of the file; again while that grows."""
-        held = self._generation
-        if held is None or self._learned >= min(held.size, TAUGHT):
+        generation = self._generation
+        if generation is None or self._learned >= min(generation.size, TAUGHT):
             return
-        self._learned = min(held.size, TAUGHT)
-        text = uncoloured(decode(held.file.read(0, TAUGHT)))
+        self._learned = min(generation.size, TAUGHT)
+        text = uncoloured(decode(generation.file.read(0, TAUGHT)))
         rules = choose(text, self.rules)
         if rules is not None and rules is not self.rules:
             self.speak(rules)
@@ -267,18 +267,18 @@ class LogIndex:
         while learned < TAUGHTS and self._envelope.learn(lines) is not None:
             learned += 1
         if learned:
-            with held.lock:
-                held.blocks.clear()
+            with generation.lock:
+                generation.blocks.clear()
 
     def offset_of(self, number: int) -> int | None:
         """Where line ``number`` (from 1) begins; None when it is not there or not counted yet."""
-        held = self._generation
-        if held is None:
+        generation = self._generation
+        if generation is None:
             return None
-        block = held.counts.block_of(number)
+        block = generation.counts.block_of(number)
         if block is None:
             return None
-        while block * BLOCK < held.size:
+        while block * BLOCK < generation.size:
             for offset, line in self.block(block):
                 if line.number >= number:
                     return offset

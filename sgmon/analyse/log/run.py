@@ -258,13 +258,13 @@ class Run(Struct):
             rank = self._rank_of(groups["n"])
         elif where.source == "torch":
             rank = ""
-        told = tuple((name, clean(mask(value), 1000)) for name, value in groups.items() if name not in ("what",))
+        fields = tuple((name, clean(mask(value), 1000)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return
         if self.writers is not None:
             rank = self._numbers(groups, where, rank)
-        made = self.milestones.add(rule, number, rank, where.t, seen_t, told, inferred)
+        made = self.milestones.add(rule, number, rank, where.t, seen_t, fields, inferred)
         if made is not None:
             self.errors.progress()
 

@@ -171,8 +171,7 @@ class FileLog:
     def _piece(
         self, file: _Open, data: bytes, status: os.stat_result, change: str, server: Server | None
     ) -> LogReading:
-        held = len(file.decoder.getstate()[0])
-        start = file.offset - held
+        start = file.offset - len(file.decoder.getstate()[0])
         text = file.decoder.decode(data)
         file.offset += len(data)
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]

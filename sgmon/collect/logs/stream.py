@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import select
 from datetime import datetime
 
+from sgmon.collect.logs.opening import new_decoder
 from sgmon.collect.probes.base import Clock
 from sgmon.model import LogReading
 
@@ -28,14 +28,14 @@ class Stream:
         self._path = path
         self._kind = kind
         self._clock = clock
-        self._decoder = _decoder()
+        self._decoder = new_decoder()
         self._offset = 0
         self._caught_up = False
 
     def reading(self, data: bytes, change: str = "", note: str = "") -> LogReading:
         """The next piece. change "truncated": the text begins anew with it; "ended": it ends with it."""
         if change == "truncated":
-            self._decoder, self._offset = _decoder(), 0
+            self._decoder, self._offset = new_decoder(), 0
         start = self._offset - len(self._decoder.getstate()[0])
         text = self._decoder.decode(data, change == "ended")
         self._offset += len(data)
@@ -130,7 +130,3 @@ def newest_epoch(text: str) -> float | None:
         return datetime.fromisoformat(times[-1][0] + times[-1][1].replace("Z", "+00:00")).timestamp()
     except ValueError:
         return None
-
-
-def _decoder() -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder("utf-8")(errors="replace")
