@@ -161,12 +161,17 @@ class Catalogue:
     def _prints(self, rule: Rule, key: tuple[int, ...] | None, rank: str) -> bool:
         if rule.who == "main":
             return not rank
-        if not rank or rule.who == "every" or re.search(r"\bTP0\b", rank):
+        if not rank or rule.who == "every" or _is_first(rank):
             return True
         if rule.who in ("filtered", "once"):
             first, last = self.log.filtered
             return key is not None and not first <= key <= last
         return rule.who == "tp0_new" and key is not None and key < (0, 4, 6, 0)
+
+
+def _is_first(rank: str) -> bool:
+    """Whether it is tp rank 0. One without TP ("DP1") is its own; of a pid nobody knows."""
+    return re.search(r"\bTP0\b", rank) is not None or ("TP" not in rank and not rank.startswith("pid"))
 
 
 @lru_cache(maxsize=16)

@@ -84,8 +84,7 @@ def _behind(run: Run) -> tuple[str, tuple[str, ...]]:
     def prints(name: str, rank: str) -> bool:
         if (loud and name in known.filtered) or (name in others and name in known.said_once):
             return True
-        full = rank if "TP" in rank or rank.startswith("pid") else f"{rank} TP0"
-        return not known.silent_by_design(run.version, name, full)
+        return not known.silent_by_design(run.version, name, rank)
 
     return run.milestones.behind(prints)
 

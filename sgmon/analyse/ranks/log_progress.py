@@ -28,9 +28,4 @@ def progress_of(log: LogState, ranks: tuple[str, ...], version: str, phases: Pha
 @lru_cache(maxsize=512)
 def _all_print(family: str, version: str, milestone: str, ranks: tuple[str, ...]) -> bool:
     known = catalogue.of_family(family)
-    return not any(known.silent_by_design(version, milestone, _full(rank)) for rank in ranks)
-
-
-def _full(rank: str) -> str:
-    """A replica of one rank ("DP1") has no TP token: it is its own tp rank 0."""
-    return rank if not rank or "TP" in rank else f"{rank} TP0"
+    return not any(known.silent_by_design(version, milestone, rank) for rank in ranks)
