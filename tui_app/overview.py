@@ -169,7 +169,8 @@ class Overview(Screen[None]):
             self._situation, self._wanted = situation, {}
         for number, panel in self.panels.items():
             across = panel.size.width or width
-            self._wanted[number] = max(self._wanted.get(number, 0), panel.wants(across, height // 3))
+            asked = 0 if number == "4" else panel.wants(across, height // 3)  # the log takes what is left
+            self._wanted[number] = max(self._wanted.get(number, 0), asked)
         least, most = self.verdict.wanted_rows(width)
         self._wanted["verdict"] = max(self._wanted.get("verdict", 0), most)
         has_ended = verdict.state == "crashed" or (bool(self.panels["3"].view) and _has_ended(snapshot))
@@ -239,6 +240,8 @@ class Overview(Screen[None]):
     def _activate(self, number: str) -> None:
         self.active = number
         self._show_active()
+        if number == "4":
+            cast("LogPanel", self.panels["4"]).catch_up()
         self.panels[number].focus(scroll_visible=False)
         self._show_hints(self.shown)
 

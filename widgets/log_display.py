@@ -77,6 +77,10 @@ class LogDisplay(Panel[LogView]):
         prompt = (self.prompt.open, self.prompt.text)
         return (self.viewport.state, self.search.state, self.row_format, self.window.expanded, prompt, self.notice)
 
+    def catch_up(self) -> None:
+        """Take in the lines that came while the panel was hidden: a key may act on them before the next paint."""
+        self.viewport.fill(len(self.viewport.shown))
+
     # painting
 
     def heading(self, view: LogView) -> Line:

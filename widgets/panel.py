@@ -52,6 +52,8 @@ class Panel(Painted, Generic[View], can_focus=True):
         self._painted: tuple[object, ...] = ()
         self._selected: Snapshot | None = None
         self._late = ""
+        self._wanted_of: tuple[object, ...] = ()
+        self._wanted: dict[tuple[int, int], int] = {}  # by width and height, for ``_wanted_of``
 
     # what a subclass gives
 
@@ -78,8 +80,19 @@ class Panel(Painted, Generic[View], can_focus=True):
     # what the screen calls
 
     def wants(self, width: int, height: int) -> int:
-        """Rows of ``height`` that the panel would fill, its title included; 0 while it has nothing to show."""
-        return 0 if self.view is None else 1 + self.wanted_rows(self.view, width, height - 1)
+        """Rows of ``height`` that the panel would fill, its title included; 0 while it has nothing to show.
+
+        The answer is kept while the view and the state of the rows are equal: it may cost as much as painting.
+        """
+        if self.view is None:
+            return 0
+        state = (self.view, self.state_of_rows())
+        if state != self._wanted_of:
+            self._wanted_of, self._wanted = state, {}
+        rows = self._wanted.get((width, height))
+        if rows is None:
+            rows = self._wanted[width, height] = 1 + self.wanted_rows(self.view, width, height - 1)
+        return rows
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot. Nothing happens while the panel is hidden; it catches up when shown."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from sgmon.model import Snapshot, VerdictChange
+from sgmon.model import LogReading, Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, rows_of, running, text_of
@@ -359,6 +360,57 @@ async def test_panels_paint_only_when_their_view_changed(monkeypatch: pytest.Mon
         assert painted == []
         await give(engine, pilot, replace(snapshot, t=snapshot.t + 2))
         assert painted == [1]
+
+
+async def test_asking_panels_for_their_rows_does_not_paint_them_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    snapshot = fakes.loading()
+    async with running(snapshot, (120, 40), log=tmp_path / "server.log") as (app, engine, pilot):
+        await give(engine, pilot, snapshot)
+        await give(engine, pilot, snapshot)
+        painted: list[str] = []
+        for number, panel in app.screen.panels.items():  # type: ignore[attr-defined]
+
+            def paint(*args: object, number: str = number, original: Callable[..., object] = panel.paint) -> object:
+                painted.append(number)
+                return original(*args)
+
+            monkeypatch.setattr(panel, "paint", paint)
+        for step in range(1, 5):
+            await give(engine, pilot, replace(snapshot, t=snapshot.t + step / 10))
+        assert painted == []
+        await give(engine, pilot, replace(snapshot, t=snapshot.t + 60))
+        assert {"1", "3", "4"} <= set(painted)
+
+
+async def test_the_log_panel_keeps_the_rows_that_it_shows(tmp_path: Path) -> None:
+    async with running(fakes.loading(), (120, 40), log=tmp_path / "server.log") as (app, engine, pilot):
+        await pilot.press("4", "z", "u")  # every line
+        await pilot.pause()
+        await give(engine, pilot, fakes.loading(905.0))
+        panel = app.screen.panels["4"]  # type: ignore[attr-defined]
+        assert len(panel.viewport.shown) == panel.size.height - 2  # title and status
+
+
+async def test_a_key_of_the_hidden_log_acts_on_its_newest_lines(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    async with running(fakes.loading(), (60, 15), log=path) as (app, engine, pilot):
+        await pilot.press("4")
+        await pilot.pause()
+        await pilot.press("3")
+        await pilot.pause()
+        before = path.stat().st_size
+        with path.open("a") as file:
+            file.writelines(f"[2026-11-29 12:05:00 TP0] new words {n} of {n * n}\n" for n in range(100))
+        stat = path.stat()
+        engine.log_text.follow(LogReading(str(path), f"{stat.st_dev}:{stat.st_ino}", 0, "", stat.st_size))
+        await give(engine, pilot, fakes.loading())
+        await pilot.press("pageup")
+        await pilot.pause()
+        panel = app.screen.panels["4"]  # type: ignore[attr-defined]
+        assert not panel.viewport.following
+        assert panel.viewport.shown[0].row.offset > before
 
 
 async def test_a_sleeper_that_wakes_for_a_moment_keeps_its_place() -> None:
