@@ -1,0 +1,93 @@
+"""Starts on two H200s that sgmon itself recorded from second 0: SGLang 0.5.17 and vLLM 0.22, tp 2, random weights.
+
+Faults were done by a script beside them: seconds are those of its own clock.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+
+from sgmon.model import Snapshot
+from tests.diagnosis.replay import Change, first, replay
+
+ALARMS = ("suspect", "stalled", "stopped", "crashed", "unknown", "unhealthy", "will-fail")
+
+
+class Fault(NamedTuple):
+    """t: when it was done; over_t: when it was taken back, None: never. state and odd: what must be said of it."""
+
+    name: str
+    t: float
+    state: str
+    odd: tuple[str, ...]
+    over_t: float | None = None
+    headline: str = ""
+
+
+FAULTS = (
+    Fault("vllm-live-h200-stop-load", 36.3, "stopped", ("TP1",), 81.3),
+    Fault("vllm-live-h200-stop-capture", 40.2, "stopped", ("TP1",), 80.3),
+    Fault("vllm-live-h200-kill-capture", 42.1, "crashed", ("TP1",)),
+    Fault("vllm-live-h200-kill-ready", 45.8, "crashed", ("TP1",)),
+    Fault("h200x2-live-stop-load", 55.0, "stopped", ("TP1",), 95.0),
+    Fault("h200x2-live-kill-ready", 72.4, "crashed", ("TP1",)),
+    Fault("h200x2-live-kill-launcher", 62.6, "crashed", (), headline="the launcher"),
+)
+#: name -> seconds of the SIGTERM that ended it, and whether it had been ready
+HEALTHY = {"vllm-live-h200-cold": (131.7, True), "h200x2-live-cold": (157.0, False)}
+
+
+@cache
+def played(name: str) -> tuple[list[Change], Snapshot]:
+    return replay(name)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_said_within_a_second_and_nothing_before(fault):
+    changes, _ = played(fault.name)
+    assert [(c.t, c.verdict.headline) for c in changes if c.t < fault.t and c.verdict.state in ALARMS] == []
+    said = first(changes, fault.state, after=fault.t)
+    assert said is not None and said.t - fault.t <= 1.5
+    assert said.verdict.odd_ranks == fault.odd
+    assert fault.headline in said.verdict.headline
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f.over_t is not None], ids=lambda fault: fault.name)
+def test_what_goes_on_is_let_go_of_and_gets_ready(fault):
+    changes, _ = played(fault.name)
+    later = [c for c in changes if c.t > fault.over_t]
+    assert later[0].t - fault.over_t <= 1.5 and later[0].verdict.state == "progressing"
+    states = [c.verdict.state for c in later]
+    assert states[: states.index("ended")].count("ready") == 1
+    assert not set(states) & set(ALARMS)
+
+
+def test_the_launcher_is_the_first_of_those_that_died_with_it():
+    _, last = played("h200x2-live-kill-launcher")
+    assert last.verdict.state == "crashed" and last.verdict.odd_ranks == ()
+    assert last.verdict.headline.startswith("the launcher was killed by SIGKILL")
+
+
+def test_a_killed_worker_is_named_though_no_line_names_it():
+    _, last = played("vllm-live-h200-kill-capture")
+    assert last.verdict.odd_ranks == ("TP1",) and "SIGKILL" in last.verdict.headline
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_cold_start_without_one_false_word(name):
+    sigterm_t, ready = HEALTHY[name]
+    changes, last = played(name)
+    assert [(c.t, c.verdict.headline) for c in changes if c.t < sigterm_t and c.verdict.state in ALARMS] == []
+    assert (first(changes, "ready") is not None) is ready
+    assert last.verdict.state == "ended"
+
+
+def test_a_model_folder_without_a_config_is_told_at_the_first_look():
+    """The folder of this start was made wrong by mistake: the server found it out after 13 seconds."""
+    changes, _ = played("h200x2-live-no-config")
+    warned, failed = first(changes, "will-fail"), first(changes, "crashed")
+    assert warned is not None and warned.verdict.rule == "will-fail-config" and warned.t < 1.0
+    assert failed is not None and failed.t > 10.0
