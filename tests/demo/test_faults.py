@@ -35,7 +35,8 @@ def test_crash_ends_with_137_and_names_the_rank() -> None:
         text = log_of(server).decode()
     assert "TP2] Scheduler hit an exception: Traceback (most recent call last):" in text
     assert text.rindex("Received sigquit from a child process") > text.index("SafetensorError: ")
-    assert text.rstrip().splitlines()[-1].endswith(f"include_parent=True, pid={server.pid}")
+    # a rank that is not killed yet may still draw its bar after it
+    assert f"include_parent=True, pid={server.pid}\n" in text[text.rindex("Received sigquit from a child process") :]
 
 
 def test_oom_speaks_like_torch() -> None:

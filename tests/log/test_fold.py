@@ -53,7 +53,13 @@ def test_any_chunking_of_small_nasty_texts(data: st.DataObject) -> None:
         ]
     )  # fmt: skip
     text = "".join(data.draw(st.lists(pieces, max_size=25)))
-    assert fold(text, data.draw(cuts(len(text)))) == fold(text)
+    # When something was written depends on when it was read: the first character of a line that turns out to be the
+    # echo of a probe counts, the whole line does not.
+    states = [
+        msgspec.structs.replace(state, last_activity_t=None)
+        for state in (fold(text, data.draw(cuts(len(text)))), fold(text))
+    ]
+    assert states[0] == states[1]
 
 
 def test_one_character_at_a_time() -> None:

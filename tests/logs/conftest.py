@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,17 @@ from sgmon.settings import Settings
 from tests.logs import runtimes, starts
 from tests.logs.runtimes import Container, Dockerd, Runtime
 from tests.real.watching import Watcher
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Modules with container engines take turns: engines of tests that run side by side disturb each other."""
+    if request.module.__name__.rpartition(".")[2] not in ("test_containers", "test_journald"):
+        yield
+        return
+    with open(Path(tempfile.gettempdir()) / "sgmon-tests-containers.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class ShiftedClock(Clock):

@@ -152,3 +152,13 @@ def test_a_file_that_is_renamed_while_it_is_opened(tmp_path):
     assert (os.read(fd, 100), looks) == (b"first", 2)
     os.close(fd)
     assert rotated.opened(lambda: None) is None
+
+
+def test_a_file_of_the_servers_first_second_is_its_own(tmp_path):
+    """The start of a process is known to a second only: what was written in it may seem older."""
+    path = tmp_path / "server.log"
+    path.write_text("b\n")
+    (tmp_path / "server.log.1").write_text("a\n")
+    os.utime(tmp_path / "server.log.1", (1000.4, 1000.4))
+    assert [one.path for one in rotated.since(str(path), 1001.0, 100)] == [f"{path}.1"]
+    assert rotated.since(str(path), 1002.0, 100) == []

@@ -14,6 +14,8 @@ from typing import NamedTuple
 #: what loggers, logrotate, docker and the kubelet append; compressed ones are not read
 _SUFFIX = re.compile(r"^[.-]\d[\dT:-]*Z?$")
 _TRIES = 8
+#: the start of a process is known to a second only: btime of /proc/stat has whole seconds (proc(5))
+_START_SLACK_S = 1.0
 
 
 class Rotated(NamedTuple):
@@ -28,7 +30,8 @@ class Rotated(NamedTuple):
 def since(path: str, epoch: float, most_bytes: int) -> list[Rotated]:
     """Those that were written to after ``epoch``, the newest that together have at most ``most_bytes``."""
     found: list[Rotated] = []
-    for one in sorted((one for one in _beside(path) if one.mtime_ns >= epoch * 1e9), reverse=True):
+    first_ns = (epoch - _START_SLACK_S) * 1e9
+    for one in sorted((one for one in _beside(path) if one.mtime_ns >= first_ns), reverse=True):
         most_bytes -= one.size
         if most_bytes < 0:
             break
