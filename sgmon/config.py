@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -99,15 +98,12 @@ def read(path: Path) -> dict[str, object]:
 
 def _parse(text: str, path: Path) -> dict[str, object]:
     """TOML as a dict; imported when there is a file."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from sgmon.tables import TableError, parse_document
 
     try:
-        document: dict[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
-        raise ConfigError(f"{path}: not TOML: {err}") from err
+        document = parse_document(text, str(path))
+    except TableError as err:
+        raise ConfigError(str(err)) from err
     return document
 
 

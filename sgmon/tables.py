@@ -31,7 +31,7 @@ def text_of(package: str, file: str) -> str:
 
 def document_of(package: str, file: str) -> dict[str, Any]:
     """A data file of a package of ours, as TOML gives it. Raises ``TableError``."""
-    return _document(text_of(package, file), f"{package}/{file}")
+    return parse_document(text_of(package, file), f"{package}/{file}")
 
 
 def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row, ...]:
@@ -39,7 +39,7 @@ def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row,
 
     A row is called by its ``id`` or ``name`` where it has one, else by its number from 1.
     """
-    document = _document(text, origin)
+    document = parse_document(text, origin)
     unknown = sorted(set(document) - {table})
     if unknown:
         raise TableError(f"{origin}: unknown entry {unknown[0]!r}, expected [[{table}]]")
@@ -49,7 +49,8 @@ def parse_rows(text: str, table: str, row: type[Row], origin: str) -> tuple[Row,
     return tuple(_row(entry, row, f"{origin}: {row_name(table, n, entry)}") for n, entry in enumerate(entries, 1))
 
 
-def _document(text: str, origin: str) -> dict[str, Any]:
+def parse_document(text: str, origin: str) -> dict[str, Any]:
+    """A TOML text as a dict. origin: what an error calls the text. Raises ``TableError``."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as err:
