@@ -1,6 +1,6 @@
 """A real dockerd and a real podman for the tests, with an image of a few links: /usr and Python are mounted into it.
 
-Both need root and an own place for their data. ``SGMON_NEED_CONTAINERS=1`` (CI) makes a missing runtime a failure.
+Both need root and an own place for their data. ``SGMON_NEED_CONTAINERS=1`` makes a missing runtime a failure.
 """
 
 from __future__ import annotations
