@@ -95,12 +95,14 @@ def docker(dockerd) -> Iterator[Runtime]:
 
 
 @pytest.fixture(scope="session")
-def podman_storage(tmp_path_factory) -> Runtime:
+def podman_storage() -> Iterator[Runtime]:
     runtimes.need("podman", "conmon", "runc")
-    runtime = runtimes.podman(tmp_path_factory.mktemp("podman"))
-    if not runtime("info", check=False):
-        runtimes.skip("podman info fails")
-    return runtime
+    # podman refuses a runroot longer than 50 characters: pytest's own folders are longer when tests run side by side
+    with tempfile.TemporaryDirectory(prefix="sgp", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        runtime = runtimes.podman(Path(folder))
+        if not runtime("info", check=False):
+            runtimes.skip("podman info fails")
+        yield runtime
 
 
 @pytest.fixture
