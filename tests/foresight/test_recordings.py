@@ -8,7 +8,8 @@ import pytest
 
 from tests.diagnosis.replay import RECORDINGS, first, replay, states
 
-#: these are lost: another process holds the port, a shard is missing, the model is not here and the hub is not asked
+#: these are lost: another process holds the port, a shard is missing, the model is not here and the hub is not asked,
+#: the folder has no config
 LOST = {
     "cpu-port-in-use": "port",
     "cpu-port-in-use-long": "port",
@@ -17,6 +18,7 @@ LOST = {
     "vllm-live-port-held": "port",
     "vllm-live-shard-missing": "shard-missing",
     "vllm-live-no-model": "model-offline",
+    "h200x2-live-no-config": "config",
 }
 
 
