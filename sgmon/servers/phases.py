@@ -10,11 +10,11 @@ class Phase(Struct, frozen=True):
     """One phase of a start, in its usual order.
 
     words: "weight load"; during: "in the weight load", "while importing". column, short: heads of the rank table (8
-    and 4 cells). following: the phase after its end; "": its
-    end says nothing, what follows has to begin by itself. silence_s: seconds without any sign of activity in healthy
-    starts. log_silence_s: the same for the log alone. cpu_alone_s: how long CPU time alone may pass for work.
-    optional: has a column only when the log speaks of it. launcher: belongs to the launcher, not to a rank.
-    draft_of: the phase of the main model that a draft model repeats here; "" for a phase of its own.
+    and 4 cells). following: the phase after its end; "": its end says nothing, what follows has to begin by itself.
+    silence_s: seconds without any sign of activity in healthy starts. log_silence_s: the same for the log alone.
+    cpu_alone_s: how long CPU time alone may pass for work. optional: has a column only when the log speaks of it.
+    launcher: belongs to the launcher, not to a rank. draft_of: the phase of the main model that a draft model repeats
+    here; "" for a phase of its own.
     """
 
     name: str
@@ -29,6 +29,21 @@ class Phase(Struct, frozen=True):
     optional: bool = False
     launcher: bool = False
     draft_of: str = ""
+
+
+#: the end of every start, whatever the family
+READY = Phase(
+    "ready",
+    "serving",
+    "while serving",
+    "ready",
+    "redy",
+    "serving",
+    silence_s=10.0,
+    log_silence_s=30.0,
+    launcher=True,
+)
+SERVING = Phase("serving", "serving", "while serving", launcher=True)
 
 
 def draft(phase: Phase, following: str, column: str, short: str) -> Phase:

@@ -6,7 +6,7 @@ log: imports 24-33 s, 8 min after the last shard (expert repacking), 84 s in the
 
 from __future__ import annotations
 
-from sgmon.servers.phases import Phase, PhaseTable, draft
+from sgmon.servers.phases import READY, SERVING, Phase, PhaseTable, draft
 
 _DIST = Phase(
     "dist_init",
@@ -125,18 +125,8 @@ PHASES = PhaseTable(
             cpu_alone_s=170.0,
             launcher=True,
         ),
-        Phase(
-            "ready",
-            "serving",
-            "while serving",
-            "ready",
-            "redy",
-            "serving",
-            silence_s=10.0,
-            log_silence_s=30.0,
-            launcher=True,
-        ),
-        Phase("serving", "serving", "while serving", launcher=True),
+        READY,
+        SERVING,
     ),
     leader_only=frozenset(
         {

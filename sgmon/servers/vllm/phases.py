@@ -6,7 +6,7 @@ imports 15-140 s on a busy machine, 11.5 s of Dynamo and 25 s of inductor, 16 s 
 
 from __future__ import annotations
 
-from sgmon.servers.phases import Phase, PhaseTable, draft
+from sgmon.servers.phases import READY, SERVING, Phase, PhaseTable, draft
 
 _WEIGHTS = Phase(
     "weights",
@@ -122,18 +122,8 @@ PHASES = PhaseTable(
             cpu_alone_s=120.0,
             launcher=True,
         ),
-        Phase(
-            "ready",
-            "serving",
-            "while serving",
-            "ready",
-            "redy",
-            "serving",
-            silence_s=10.0,
-            log_silence_s=30.0,
-            launcher=True,
-        ),
-        Phase("serving", "serving", "while serving", launcher=True),
+        READY,
+        SERVING,
     ),
     leader_only=frozenset(
         {
