@@ -154,8 +154,8 @@ def on_network(folder: Path) -> bool:
 
 
 @contextmanager
-def _locked(path: Path, remote: bool) -> Iterator[None]:
-    if not remote:
+def _locked(path: Path, needed: bool) -> Iterator[None]:
+    if not needed:
         yield
         return
     with open(path.with_suffix(".lock"), "w") as lock:
@@ -164,16 +164,25 @@ def _locked(path: Path, remote: bool) -> Iterator[None]:
 
 
 def _prepare(db: sqlite3.Connection, path: Path, remote: bool) -> None:
+    """Bring the tables to this version; one process at a time, for SQLite does not wait to change its journal."""
     db.row_factory = sqlite3.Row
-    version = db.execute("pragma user_version").fetchone()[0]
+    if _version(db, path) == SCHEMA:
+        return
+    with _locked(path, not remote):  # a remote one is locked already
+        version = _version(db, path)
+        if version < SCHEMA:
+            db.execute(f"pragma journal_mode = {'delete' if remote else 'wal'}")
+            db.executescript(_TABLE)
+            if version == 1:
+                db.execute("alter table runs add column foretold text not null default '[]'")
+            db.execute(f"pragma user_version = {SCHEMA}")
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    version: int = db.execute("pragma user_version").fetchone()[0]
     if version > SCHEMA:
         raise DatabaseError(f"the history {path} was written by a newer sgmon", "upgrade sgmon")
-    if version < SCHEMA:
-        db.execute(f"pragma journal_mode = {'delete' if remote else 'wal'}")
-        db.executescript(_TABLE)
-        if version == 1:
-            db.execute("alter table runs add column foretold text not null default '[]'")
-        db.execute(f"pragma user_version = {SCHEMA}")
+    return version
 
 
 def _json(value: object) -> str:

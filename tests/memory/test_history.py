@@ -1,6 +1,7 @@
 """Baselines come from the last ready starts of the same key, then of a wider one, and say which."""
 
 import multiprocessing
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -66,6 +67,25 @@ def test_two_monitors_write_at_once(tmp_path: Path) -> None:
         writer.join(60)
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert len(StartDatabase(path).runs(100)) == 40
+
+
+def _add_together(path: str, start: Barrier, pid: int) -> None:
+    start.wait(60)
+    StartDatabase(Path(path)).add(replace(_run(1.0, 600.0), pid=pid))
+
+
+def test_monitors_that_make_the_tables_at_the_same_moment_lose_nothing(tmp_path: Path) -> None:
+    """SQLite refuses at once, without waiting, to change the journal while another connection holds the file."""
+    context = multiprocessing.get_context("fork")
+    for number in range(6):
+        path, start = tmp_path / f"{number}.sqlite", context.Barrier(4)
+        writers = [context.Process(target=_add_together, args=(str(path), start, pid)) for pid in range(4)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join(60)
+        assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
+        assert len(StartDatabase(path).runs(100)) == 4
 
 
 def test_a_run_comes_back_as_it_went_in(tmp_path: Path) -> None:
