@@ -108,6 +108,14 @@ def test_any_envelope_reads_the_same(name: str, wrap: Wrap, data: st.DataObject)
     assert told(fold(wrapped, cuts)) == told(fold("\n".join(lines) + "\n"))
 
 
+@pytest.mark.parametrize("inside", ["2026/01/29 13:12:41 ", "Jan 29 13:12:41 web-1: ", "2026-01-29T13:12:41.5Z "])
+def test_a_time_between_two_records_is_envelope_as_well(inside: str) -> None:
+    """The outer time looks like a record of the server's own."""
+    lines = lines_of(TEXTS["sgl-4503"])
+    wrapped = "".join(f"[2026-01-29 13:12:41,123] {inside}{line}\n" for line in lines)
+    assert told(fold(wrapped)) == told(fold("\n".join(lines) + "\n"))
+
+
 CRASH = [
     "[2026-01-29 13:12:40 TP0] Load weight begin. avail mem=21.63 GB",
     "[2026-01-29 13:12:40 TP1] Load weight begin. avail mem=21.63 GB",

@@ -182,7 +182,10 @@ class Envelope(Struct):
             elif (
                 (between and not between[-1:].isspace())
                 or len(between) > LONGEST
-                or (between.strip() and not (_STRONG.search(between) or _is_level(between, begin)))
+                or (
+                    between.strip()
+                    and not (_STRONG.search(between) or has_time(between) or _is_level(between, begin))
+                )
             ):
                 break
             else:
