@@ -63,13 +63,16 @@ def opened(look: Callable[[], Rotated | None]) -> int | None:
 
 
 def _beside(path: str) -> list[Rotated]:
-    """All of them, looked at until two looks agree: one that is renamed during a look may be missed."""
-    found = _look(path)
+    """All of them, looked at until a look finds no other: one that is renamed during a look may be missed by it, and
+    every rotation renames them all."""
+    found: dict[tuple[int, int], Rotated] = {}
     for _ in range(_TRIES):
-        before, found = found, _look(path)
-        if [one.identity for one in before] == [one.identity for one in found]:
+        looked = {one.identity: one for one in _look(path)}
+        fresh = looked.keys() - found.keys()
+        found.update(looked)
+        if not fresh:
             break
-    return found
+    return list(found.values())
 
 
 def _look(path: str) -> list[Rotated]:
