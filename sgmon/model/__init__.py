@@ -20,6 +20,7 @@ from sgmon.model.log import (
     QuietGap,
     RankProgress,
 )
+from sgmon.model.node import NodeReading
 from sgmon.model.port import Listener, PortReading
 from sgmon.model.procs import (
     BlockedCall,
@@ -103,6 +104,7 @@ __all__ = [
     "Milestone",
     "Missing",
     "NextStep",
+    "NodeReading",
     "OomCount",
     "Orphan",
     "PortReading",

@@ -11,6 +11,7 @@ from sgmon.model.baseline import Baseline, Eta
 from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.kernel import KernelReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
+from sgmon.model.node import NodeReading
 from sgmon.model.port import PortReading
 from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.procs import ProcsReading
@@ -58,6 +59,7 @@ Reading = Union[
     WatchDirReading,
     Preflight,
     KernelReading,
+    NodeReading,
 ]
 
 #: kind of an event -> type of its reading (also what a recording may hold); "tick" has none
@@ -75,16 +77,21 @@ KINDS: dict[str, type] = {
     "watchdir": WatchDirReading,
     "preflight": Preflight,
     "kernel": KernelReading,
+    "node": NodeReading,
 }
 
 
 class Event(Struct, frozen=True):
-    """A reading or a failure. t: watch seconds when it was taken; took_s: how long it took."""
+    """A reading or a failure. t: watch seconds when it was taken; took_s: how long it took.
+
+    node: name of the machine that it is of, where several are watched; "" for the only one.
+    """
 
     t: float
     kind: str
     reading: Reading | None = None
     took_s: float | None = None
+    node: str = ""
 
 
 class ProbeStatus(Struct, frozen=True):

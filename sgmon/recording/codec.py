@@ -1,8 +1,8 @@
 """The recording: one JSON object a line, gzipped. A versioned header first, then events.
 
-A reading equal to the last of its kind is written as "same". Unknown kinds and fields are skipped on load, missing
-ones take their defaults, so that old and new files both open. A torn last line (the recorder was killed) is no
-error. ``sgmon.recording.writer`` writes them.
+A reading equal to the last of its kind is written as "same"; of several nodes, each has its own, named by "n". Unknown
+kinds and fields are skipped on load, missing ones take their defaults, so that old and new files both open. A torn
+last line (the recorder was killed) is no error. ``sgmon.recording.writer`` writes them.
 """
 
 from __future__ import annotations
@@ -62,38 +62,41 @@ class Encoder:
     """Event -> bytes. Secrets in log text are masked."""
 
     def __init__(self) -> None:
-        self._masks: dict[str, LogMask] = {}  # by path of the log
+        self._masks: dict[tuple[str, str], LogMask] = {}  # by node and path of the log
 
     def encode(self, event: Event) -> Encoded | None:
         """None for what is not recorded. Ticks are: verdicts are drawn at them."""
         if event.kind != "tick" and (event.reading is None or event.kind not in KINDS):
             return None
         head: dict[str, Any] = {"t": round(event.t, 3), "k": event.kind}
+        if event.node:
+            head["n"] = event.node
         if event.kind == "tick":
             return Encoded(event, msgspec.json.encode(head)[:-1], None)
         if event.took_s is not None:
             head["took"] = round(event.took_s, 4)
         reading = event.reading
         if isinstance(reading, LogReading) and reading.text:
-            mask_of = self._masks.setdefault(reading.path, LogMask())
+            mask_of = self._masks.setdefault((event.node, reading.path), LogMask())
             reading = replace(reading, text=mask_of.masked(reading.text, fresh=bool(reading.change)))
         return Encoded(event, msgspec.json.encode(head)[:-1], msgspec.json.encode(reading))
 
 
 class Lines:
-    """The lines of one stream: a reading equal to the last of its kind becomes "same"."""
+    """The lines of one stream: a reading equal to the last of its node and kind becomes "same"."""
 
     def __init__(self) -> None:
-        self._last: dict[str, bytes] = {}
+        self._last: dict[tuple[str, str], bytes] = {}
 
     def line(self, encoded: Encoded) -> bytes:
         """Without its newline."""
         event, head, body = encoded
         if body is None:
             return head + b"}"
-        if event.kind != "log" and self._last.get(event.kind) == body:
+        key = event.node, event.kind
+        if event.kind != "log" and self._last.get(key) == body:
             return head + b',"same":1}'
-        self._last[event.kind] = body
+        self._last[key] = body
         return head + b',"r":' + body + b"}"
 
 
@@ -101,25 +104,26 @@ class Decoder:
     """Line -> event. Returns None for a line that this version does not know."""
 
     def __init__(self) -> None:
-        self._last: dict[str, Reading] = {}
+        self._last: dict[tuple[str, str], Reading] = {}
 
     def decode(self, line: bytes) -> Event | None:
         head = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         kind = msgspec.json.decode(head["k"], type=str)
+        node = msgspec.json.decode(head["n"], type=str) if "n" in head else ""
         if kind == "tick":
-            return Event(msgspec.json.decode(head["t"], type=float), "tick")
+            return Event(msgspec.json.decode(head["t"], type=float), "tick", node=node)
         reading_type = KINDS.get(kind)
         if reading_type is None:
             return None
         if "r" in head:
             reading: Reading = msgspec.json.decode(_renamed(kind, head["r"]), type=reading_type)
-            self._last[kind] = reading
-        elif kind in self._last:
-            reading = self._last[kind]
+            self._last[node, kind] = reading
+        elif (node, kind) in self._last:
+            reading = self._last[node, kind]
         else:
             return None
         took = msgspec.json.decode(head["took"], type=float) if "took" in head else None
-        return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took)
+        return Event(msgspec.json.decode(head["t"], type=float), kind, reading, took, node)
 
 
 def _renamed(kind: str, body: msgspec.Raw) -> msgspec.Raw | bytes:

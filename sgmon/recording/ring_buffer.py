@@ -1,7 +1,7 @@
 """The flight ring: the last minutes of every watch, bounded, saved whole when something has gone wrong.
 
 Events are kept as gzip members of some 64 KiB of lines each; the oldest member goes first. A saved ring is
-their concatenation behind a header, which is a valid recording. The first reading of each kind after a server
+their concatenation behind a header, which is a valid recording. The first reading of each kind and node after a server
 was found is kept apart, so that what is left folds to a full picture.
 """
 
@@ -41,7 +41,7 @@ class RingBuffer:
         self._block_bytes = 0
         self._encoder = Encoder()
         self._lines = Lines()
-        self._first: dict[str, bytes] = {}
+        self._first: dict[tuple[str, str], bytes] = {}  # by node and kind
         self._lock = threading.Lock()  # the engine writes, a saving thread copies
 
     def write(self, event: Event) -> None:
@@ -84,14 +84,15 @@ class RingBuffer:
             self.dropped += 1
 
     def _keep_first(self, encoded: Encoded) -> None:
-        kind, reading = encoded.event.kind, encoded.event.reading
-        if reading is None or kind in self._first:
+        node, kind, reading = encoded.event.node, encoded.event.kind, encoded.event.reading
+        if reading is None or (node, kind) in self._first:
             return
         if isinstance(reading, ServerReading) and reading.server is not None:
-            self._first.clear()
-        elif "server" not in self._first:
+            for key in [key for key in self._first if key[0] == node and key[1] != "node"]:
+                del self._first[key]
+        elif (node, "server") not in self._first and kind != "node":
             return
-        self._first[kind] = Lines().line(encoded)
+        self._first[node, kind] = Lines().line(encoded)
 
 
 def flights_dir() -> Path:
