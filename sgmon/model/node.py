@@ -11,8 +11,8 @@ NODE_STATES = ("connecting", "live", "stale", "lost", "ended", "failed")
 class NodeReading(Struct, frozen=True):
     """What the transport knows of a node. since_t: last word from the node, in seconds of this watch.
 
-    offset_s: the far clock minus ours; offset_error_s: half of the round trip that measured it. hostname: what the node
-    calls itself. collector, python: versions of what runs there. why, remedy: of a state that is not "live".
+    offset_s: the far clock minus ours; offset_error_s: half of the round trip that measured it. hostname: what the
+    node calls itself. collector, python: versions of what runs there. why, remedy: of a state that is not "live".
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The recording: one JSON object a line, gzipped. A versioned header first, then events.
 
-A reading equal to the last of its kind is written as "same"; of several nodes, each has its own, named by "n". Unknown
-kinds and fields are skipped on load, missing ones take their defaults, so that old and new files both open. A torn
-last line (the recorder was killed) is no error. ``sgmon.recording.writer`` writes them.
+A reading equal to the last of its kind is written as "same"; of several nodes, each has its own, named by "n".
+Unknown kinds and fields are skipped on load, missing ones take their defaults, so that old and new files both open. A
+torn last line (the recorder was killed) is no error. ``sgmon.recording.writer`` writes them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The flight ring: the last minutes of every watch, bounded, saved whole when something has gone wrong.
 
 Events are kept as gzip members of some 64 KiB of lines each; the oldest member goes first. A saved ring is
-their concatenation behind a header, which is a valid recording. The first reading of each kind and node after a server
-was found is kept apart, so that what is left folds to a full picture.
+their concatenation behind a header, which is a valid recording. The first reading of each kind and node after a
+server was found is kept apart, so that what is left folds to a full picture.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from sgmon.recording.ring_buffer import RingBuffer
 
 EVENTS = [
     Event(0.5, "node", NodeReading("node-a", "live", offset_s=99.5, offset_error_s=0.01), node="node-a"),
-    Event(1.0, "procs", ProcsReading(cpus=8), node="node-a"),
-    Event(1.1, "procs", ProcsReading(cpus=16), node="node-b"),
-    Event(2.0, "procs", ProcsReading(cpus=8), node="node-a"),
-    Event(2.1, "procs", ProcsReading(cpus=16), node="node-b"),
+    Event(1.0, "procs", ProcsReading(read_ahead_bytes=8), node="node-a"),
+    Event(1.1, "procs", ProcsReading(read_ahead_bytes=16), node="node-b"),
+    Event(2.0, "procs", ProcsReading(read_ahead_bytes=8), node="node-a"),
+    Event(2.1, "procs", ProcsReading(read_ahead_bytes=16), node="node-b"),
     Event(2.2, "log", LogReading(path="/log", text="a\n"), node="node-b"),
     Event(2.5, "tick"),
     Event(2.6, "tick", node="node-a"),
@@ -45,7 +45,7 @@ def test_a_ring_keeps_the_first_readings_of_every_node(restarted: str) -> None:
     for name, pid in (("node-a", 7), ("node-b", 8)):
         ring.write(Event(0.1, "node", NodeReading(name, "live"), node=name))
         ring.write(Event(0.2, "server", ServerReading(Server(pid, 1)), node=name))
-        ring.write(Event(0.3, "procs", ProcsReading(cpus=pid), node=name))
+        ring.write(Event(0.3, "procs", ProcsReading(read_ahead_bytes=pid), node=name))
     ring.write(Event(0.4, "server", ServerReading(Server(9, 1)), node=restarted))
     for number in range(3):
         ring.write(Event(1.0 + number, "log", LogReading(path="/log", text=f"{number}" + "x" * (1 << 17))))
