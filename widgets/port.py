@@ -51,8 +51,8 @@ def select(snapshot: Snapshot) -> PortView:
     reading = snapshot.port
     address = ""
     if reading is not None:
-        address = f"{clean(reading.host, 40)}:{reading.port}"
-    elif snapshot.server is not None and snapshot.server.args_known:
+        address = clean(reading.where, 60)
+    elif snapshot.server is not None and snapshot.server.port is not None:
         address = f"{clean(snapshot.server.args.host, 40)}:{snapshot.server.args.port}"
     asked = next((p.last_ok_t for p in snapshot.probes if p.name == "port"), None)
     since = snapshot.port_changed_t

@@ -64,11 +64,20 @@ def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str
         "SGMON_ODD_RANKS": ",".join(verdict.odd_ranks),
         "SGMON_SINCE_S": f"{max(0.0, snapshot.t - verdict.since_t):.0f}",
         "SGMON_PID": "" if server is None else str(server.pid),
-        "SGMON_PORT": "" if server is None or server.port is None else str(server.port),
+        "SGMON_PORT": _port(snapshot),
         "SGMON_LOG": "" if server is None else server.log_path,
         "SGMON_REPORT": report_path,
         "SGMON_FLIGHT": snapshot.saved[-1] if snapshot.saved else "",
     }
+
+
+def _port(snapshot: Snapshot) -> str:
+    """The server's port, also one that it picked itself; "" while it is not known."""
+    server, seen = snapshot.server, snapshot.port
+    if server is None:
+        return ""
+    found = server.port or (seen.port if seen is not None and server.args.picks_port else None)
+    return str(found) if found else ""
 
 
 def write_step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:

@@ -50,7 +50,7 @@ def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], sett
         its, _ = args[found.stat.pid]
         if not its.known:
             hidden = hidden or found  # its port is not known: it may be the one
-        elif its.port == settings.port:
+        elif its.port == settings.port or (its.picks_port and settings.port in _listens_on(base, found.stat.pid)):
             return found
     return hidden
 
@@ -133,7 +133,7 @@ def _candidate(base: str, launcher: Launcher, args: ServerArgs) -> Candidate:
         pid=launcher.stat.pid,
         start_ticks=launcher.stat.start_ticks,
         title=clean(" ".join(masked_argv(launcher.argv, is_secret_flag)), 200),
-        port=args.port if args.known else None,
+        port=args.port or None if args.known else None,
         model=args.model_path,
         started_epoch=started_epoch(base, launcher.stat.start_ticks),
         family=launcher.family.name,

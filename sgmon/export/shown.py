@@ -9,7 +9,6 @@ from sgmon.model import Mark, PortReading, Process, Rank, Server, Snapshot
 from sgmon.model.roles import Role
 from sgmon.servers import registry
 from sgmon.text import clean, mask
-from sgmon.units import address
 
 _SHOWN_ROLES = frozenset(
     {Role.LAUNCHER, Role.WORKER, Role.ENGINE, Role.IMPORTING, Role.CONTROLLER, Role.API_SERVER, Role.DETOKENIZER}
@@ -65,4 +64,4 @@ def port_words(port: PortReading) -> str:
     }.get(port.answer, f"{port.path} {port.status}")
     latency = f" in {units.duration(port.latency_s)}" if port.latency_s is not None else ""
     note = f" ({safe(port.note)})" if port.note else ""
-    return f"{address(port.host, port.port)} {words}{latency}{owner}{note}"
+    return f"{port.where} {words}{latency}{owner}{note}"

@@ -9,7 +9,7 @@ from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
-from sgmon.model import Server, Snapshot
+from sgmon.model import Server, ServerArgs, Snapshot
 from sgmon.servers import registry
 from sgmon.text import clean
 
@@ -70,12 +70,19 @@ def _since(snapshot: Snapshot) -> str:
     return f" (for {units.age(seen_s)})" if seen_s >= 1.0 else ""
 
 
+def _port_given(args: ServerArgs) -> str:
+    """ "port 30000"."""
+    if args.uds:
+        return f"UNIX socket {safe(args.uds)}"
+    return "a port that it picks" if args.picks_port else f"port {args.port}"
+
+
 def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
     args = server.args
     yield (
         f"server  pid {server.pid}, {registry.get(server.family).label} {server.version or '?'}, "
         + (
-            f"{safe(args.model_path) or '?'}, tp={args.tp} dp={args.dp} pp={args.pp}, port {args.port}"
+            f"{safe(args.model_path) or '?'}, tp={args.tp} dp={args.dp} pp={args.pp}, {_port_given(args)}"
             if server.args_known
             else "its arguments are not known yet"
         )

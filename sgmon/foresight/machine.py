@@ -19,7 +19,7 @@ def http_port(start: Start) -> Iterator[Forecast]:
     """Nobody else listens on the HTTP port. bind(2): EADDRINUSE while another socket listens on the address, unless
     both have set SO_REUSEPORT, which the family tells."""
     args = start.args
-    if args.node_rank > 0 or args.headless or args.uds or start.facts.port is None:
+    if args.node_rank > 0 or args.headless or args.uds or not args.port or start.facts.port is None:
         return
     check = f"port {start.args.port}"
     foreign = [one for one in start.facts.port if one.ours is False]

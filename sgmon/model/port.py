@@ -18,13 +18,13 @@ class Listener(Struct, frozen=True):
 
 
 class PortReading(Struct, frozen=True):
-    """One look at host:port.
+    """One look at host:port, or at a UNIX socket. port 0: the server picks one that is not known yet (why: ``note``).
 
     answer: "refused" (nothing listens), "no_response" (accepts, no answer in time), "http" (status set),
     "reset", "timeout" (no connect), "skipped" (not probed: why in ``note``).
     """
 
-    host: str
+    host: str  # as the arguments have it
     port: int
     answer: str
     status: int | None = None
@@ -34,3 +34,23 @@ class PortReading(Struct, frozen=True):
     client: str = ""  # our own address in this request, as the access log shows it
     note: str = ""
     missing: tuple[Missing, ...] = ()
+    asked: str = ""  # the address that was asked; "": that of ``host``
+    uds: str = ""  # the UNIX socket instead of a port
+    secure: bool = False  # asked by TLS
+
+    @property
+    def where(self) -> str:
+        """ "127.0.0.1:30000", "unix:/run/v.sock": what is asked, as a reader can ask it too."""
+        if self.uds:
+            return f"unix:{self.uds}"
+        bare = (self.asked or self.host).strip("[]")
+        host = f"[{bare}]" if ":" in bare else bare
+        return f"{host}:{self.port}" if self.port else "a port that the server picks"
+
+    @property
+    def curl(self) -> str:
+        """The command line that asks the same."""
+        scheme = "https" if self.secure else "http"
+        if self.uds:
+            return f"curl -sS -m 25 -i --unix-socket {self.uds} http://localhost{self.path}"
+        return f"curl -sS -m 25 -i{' -k' if self.secure else ''} {scheme}://{self.where}{self.path}"

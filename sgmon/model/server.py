@@ -18,7 +18,7 @@ class ServerArgs(Struct, frozen=True):
     model_path: str = ""
     served_name: str = ""
     host: str = "127.0.0.1"
-    port: int = 30000
+    port: int = 30000  # 0: the server picks one
     tp: int = 1
     dp: int = 1
     pp: int = 1
@@ -43,6 +43,11 @@ class ServerArgs(Struct, frozen=True):
     uds: str = ""  # UNIX socket instead of a port
     #: every argument as found, secrets masked: (name, value), for reports and diffs
     raw: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def picks_port(self) -> bool:
+        """Whether the server picks its port itself (``--port 0``)."""
+        return self.known and self.port == 0
 
 
 #: ``Server.args_source`` while a title hides the command line and nothing else has told the arguments
@@ -84,8 +89,8 @@ class Server(Struct, frozen=True):
 
     @property
     def port(self) -> int | None:
-        """Where it serves; None while nothing has told its arguments."""
-        return self.args.port if self.args_known else None
+        """Where it serves; None while nothing has told its arguments, and where it picks the port itself."""
+        return self.args.port or None if self.args_known else None
 
     @property
     def key(self) -> tuple[int, int]:

@@ -31,7 +31,7 @@ _WORD = "<I" if sys.byteorder == "little" else ">I"
 
 
 class Row(NamedTuple):
-    """One socket. rx_queue of a LISTEN row is the length of its accept queue."""
+    """One socket. rx_queue of a LISTEN row is the length of its accept queue; backlog its limit, None: not told."""
 
     local: str
     remote: str
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     tx_queue: int
     retransmits: int
     inode: int
+    backlog: int | None = None
 
     @property
     def words(self) -> str:
@@ -102,6 +103,16 @@ def unix(root: str, pid: int) -> dict[int, str]:
         if len(cells) >= 7 and cells[6].isdigit():
             found[int(cells[6])] = f"unix {cells[7]}" if len(cells) > 7 else "unix socket"
     return found
+
+
+def unix_listening(root: str, pid: int, path: str) -> tuple[int, ...]:
+    """Inodes of the UNIX sockets bound to ``path`` that listen (flag SO_ACCEPTCON, 0x10000). Raises OSError."""
+    found = []
+    for line in files.text(f"{root}/{pid}/net/unix").splitlines()[1:]:
+        cells = line.split(None, 7)
+        if len(cells) == 8 and cells[7] == path and cells[6].isdigit() and int(cells[3], 16) & 0x10000:
+            found.append(int(cells[6]))
+    return tuple(found)
 
 
 def address(cell: str) -> str:

@@ -82,6 +82,7 @@ def _row(
         tx_queue=0 if state == _LISTEN_STATE else send,  # of a listening socket: the limit of its accept queue
         retransmits=retransmits if timer == 1 else 0,
         inode=inode,
+        backlog=send if state == _LISTEN_STATE else None,
     )
 
 

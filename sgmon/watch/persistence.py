@@ -212,7 +212,7 @@ def _own_numbers(snapshot: Snapshot) -> tuple[tuple[str, float], ...]:
     if ready and metric and server is not None and port is not None and _has_metrics(server):
         from sgmon.collect.probes.metrics import startup_times
 
-        found = startup_times(port.host, port.port, metric)
+        found = startup_times(port.asked or port.host, port.port, metric)
         if found:
             return found
     return from_snapshot.own_times(snapshot.log)

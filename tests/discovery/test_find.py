@@ -169,6 +169,20 @@ def test_a_wrapper_that_has_adopted_orphans_is_no_server(fake):
     assert [o.pid for o in seen.orphans] == [85, 95]
 
 
+def test_a_server_that_picks_its_port_is_found_by_the_port_that_it_has_open(fake):
+    """``--port 0``: neither the family's usual port nor 0 is where it serves."""
+    serve(fake, 100, 0, fds={7: "socket:[4242]"})
+    row = (
+        "   0: 0100007F:7922 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000  0 4242 1 0 100 0 0 10 0\n"
+    )
+    (fake.root / "100" / "net" / "tcp").write_text(f"  sl  local_address rem_address   st\n{row}")
+    serve(fake, 200, 31001)
+    seen = find(fake.root, Settings(port=0x7922))
+    assert seen.server is not None and (seen.server.pid, seen.server.port, seen.server.args.port) == (100, None, 0)
+    assert [one.port for one in seen.candidates] == [31001, None]
+    assert find(fake.root, Settings(port=30000)).server is None
+
+
 def test_orphans_and_the_ports_on_which_they_listen(fake):
     fake.add(50, "sglang::tokenizer_worker:50", ppid=1, fds={7: "socket:[77]"})
     fake.add(51, "sglang::scheduler_TP0", ppid=99)  # its parent is not visible: nothing is known

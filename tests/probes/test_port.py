@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sgmon.collect.probes import netns
+from sgmon.collect.probes import netns, unix_path
 from sgmon.collect.probes import port as port_module
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.port import PortProbe
@@ -111,9 +112,9 @@ def test_a_ready_server_gets_time_for_its_503(watch, listener, short, monkeypatc
     waits = []
     get = probe._get
 
-    def spy(host, port, secure):
+    def spy(target):
         waits.append(port_module.ANSWER_S if probe._was_ready else port_module.FIRST_ANSWER_S)
-        return get(host, port, secure)
+        return get(target)
 
     monkeypatch.setattr(probe, "_get", spy)
     answer(listener, STARTING, OK, STARTING)
@@ -391,3 +392,90 @@ def test_namespace_that_may_not_be_entered_is_said(watch, contained, monkeypatch
     assert reading.answer == "skipped"
     assert reading.listeners[0].ours is True
     assert "may not enter it (Operation not permitted)" in reading.note
+
+
+def test_a_port_that_the_server_picks_is_found_by_its_sockets(watch):
+    """``--port 0``: ZeroMQ's sockets have a short accept queue, uvicorn's a long one. None of the short ones is asked."""
+    picking = server(0)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as internal:
+        probe = PortProbe(watch(picking))
+        asked_internal = answer(internal, OK)
+        before = probe.read()
+        assert (before.port, before.answer, before.listeners) == (0, "skipped", ())
+        assert before.note == "the server picks its port (--port 0) when it opens it: nothing to ask yet"
+        with socket.create_server(("127.0.0.1", 0), backlog=2048) as http:
+            answer(http, OK)
+            reading = probe.read()
+            assert (reading.port, reading.status) == (http.getsockname()[1], 200)
+            assert (reading.where, reading.listeners[0].ours) == (f"127.0.0.1:{reading.port}", True)
+        assert probe.read().answer == "refused", "it stays the server's port when it is closed"
+    assert not asked_internal
+
+
+def test_of_several_picked_ports_none_is_guessed(watch):
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=2048) as one,
+        socket.create_server(("127.0.0.1", 0), backlog=2048) as other,
+    ):
+        asked = [answer(one, OK), answer(other, OK)]
+        reading = PortProbe(watch(server(0))).read()
+        ports = sorted((one.getsockname()[1], other.getsockname()[1]))
+    assert (reading.port, reading.answer, asked) == (0, "skipped", [[], []])
+    assert f"listens on several: {ports[0]}, {ports[1]}; name it with --port" in reading.note
+
+
+@pytest.mark.parametrize(
+    ("listens", "given", "asked"),
+    [
+        ("::1", "localhost", "::1"),
+        ("127.0.0.2", "some.name", "127.0.0.2"),
+        ("::", "0.0.0.0", "::1"),
+        ("0.0.0.0", "::", "127.0.0.1"),
+    ],
+)
+def test_the_address_is_asked_that_the_server_listens_on(watch, listens, given, asked):
+    """What the arguments say may be another one: a name, a wildcard of the other family, arguments not known."""
+    family = socket.AF_INET6 if ":" in listens else socket.AF_INET
+    with socket.socket(family) as sock:
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((listens, 0))
+        sock.listen(8)
+        answer(sock, OK)
+        reading = PortProbe(watch(server(sock.getsockname()[1], host=given))).read()
+    assert reading.status == 200
+    assert reading.where == (f"[{asked}]:{reading.port}" if ":" in asked else f"{asked}:{reading.port}")
+    assert f"http://{reading.where}/health" in reading.curl
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path has 20 characters at most: a UNIX socket's has 107."""
+    with tempfile.TemporaryDirectory(prefix="sg", dir="/tmp") as made:
+        yield Path(made)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_unix_socket_is_asked(watch, folder, deep):
+    path = folder / "v.sock"
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+        watched = watch(server(8000, uds=str(path)))
+        probe = PortProbe(watched)
+        assert probe.read().answer == "refused", "bound, and not listening yet"
+        sock.listen(8)
+        requests = answer(sock, STARTING, OK)
+        if deep:  # as it is seen below the root of a container, whose path is longer than connect(2) takes
+            below = folder / ("d" * 100)
+            below.mkdir()
+            path.rename(below / "v.sock")
+            monkey = pytest.MonkeyPatch()
+            monkey.setattr(unix_path, "_as_seen", lambda root, pid, path: str(below / "v.sock"))
+        first, second = probe.read(), probe.read()
+        if deep:
+            monkey.undo()
+    assert (first.answer, first.status, second.status) == ("http", 503, 200)
+    assert [(one.pid, one.ours) for one in second.listeners] == [(os.getpid(), True)]
+    assert (second.where, second.port) == (f"unix:{path}", 0)
+    assert second.curl == f"curl -sS -m 25 -i --unix-socket {path} http://localhost/health"
+    assert requests[0].startswith(b"GET /health HTTP/1.1\r\n")

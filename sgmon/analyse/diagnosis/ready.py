@@ -5,7 +5,6 @@ from __future__ import annotations
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import since
 from sgmon.model import Evidence, NextStep, PortReading, Role, Verdict
-from sgmon.units import address
 
 #: a ready line may come 22 ms before the port opens; longer means that it never will
 OPEN_S = 15.0
@@ -63,7 +62,7 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
     if context.snapshot.log.ready_line is not None:
         evidence.append(_ready_line(context))
     took = f" in {port.latency_s:.1f} s" if port.latency_s is not None else ""
-    evidence.append(Evidence("port", f"{port.path} on {address(port.host, port.port)} says 200{took}"))
+    evidence.append(Evidence("port", f"{port.path} on {port.where} says 200{took}"))
     if ours:
         evidence.append(Evidence("port", "the listening socket is the server's own"))
     else:
@@ -72,7 +71,7 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
         evidence.append(Evidence("log", "the ready line was not seen: no log, or its beginning was not read"))
     return Verdict(
         "ready",
-        f"the server is ready on {address(port.host, port.port)}",
+        f"the server is ready on {port.where}",
         phase="serving",
         confidence=0.98 if ours and context.was_ready else 0.8,
         rule="ready",
@@ -100,7 +99,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         headline = f"the ready line is false: port {port.port} belongs to pid {holder.pid}, not to this server"
         fact = Evidence(
             "port",
-            f"{address(port.host, port.port)} is held by pid {holder.pid} {holder.name}".rstrip(),
+            f"{port.where} is held by pid {holder.pid} {holder.name}".rstrip(),
             pid=holder.pid,
         )
         rule = "ready-foreign-port"
@@ -115,12 +114,10 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         rule = "ready-503"
     elif port.answer in ("no_response", "timeout") and lasted >= context.family.health.timeout_s:
         headline = "/health does not answer"
-        fact = Evidence(
-            "port", f"{address(port.host, port.port)} accepts, and has not answered for {since(context, changed)}"
-        )
+        fact = Evidence("port", f"{port.where} accepts, and has not answered for {since(context, changed)}")
         rule = "ready-no-response"
     elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
-        headline = f"the ready line is printed, but nothing listens on {address(port.host, port.port)}"
+        headline = f"the ready line is printed, but nothing listens on {port.where}"
         fact = Evidence("port", f"connections are {port.answer}")
         rule = "ready-refused"
     elif port.answer == "http" and port.status not in (200, None):
@@ -131,7 +128,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         return context.snapshot.verdict
     else:
         return _soon(context, "the ready line is printed; waiting for the first /health 200")
-    url = f"curl -sS -m 25 -i http://{address(port.host, port.port)}{port.path}"
+    url = port.curl
     return Verdict(
         "unhealthy",
         headline,
@@ -147,7 +144,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
 def _not_asked(context: Context, port: PortReading, ours: bool | None) -> Verdict:
     """``--no-http``, or a name or namespace that is out of reach: two of the three signs of ready are not enough."""
     whose = "the server's own" if ours else "of an owner that cannot be seen"
-    url = f"curl -sS -m 25 -i http://{address(port.host, port.port)}{port.path}"
+    url = port.curl
     return Verdict(
         "unknown",
         f"the ready line is printed and the listening socket is {whose}; {port.path} is not asked",
@@ -183,7 +180,7 @@ def _ready_line(context: Context) -> Evidence:
 def _answer(port: PortReading | None) -> str:
     if port is None:
         return "not asked yet"
-    return f"{address(port.host, port.port)} answers {port.status or port.answer}"
+    return f"{port.where} answers {port.status or port.answer}"
 
 
 def _other_node(context: Context) -> Verdict | None:

@@ -178,7 +178,8 @@ def _facts(state: LogState, file: str) -> list[str]:
     if args is not None:
         shape = " ".join(f"{name}={'?' if value is None else value}" for name, value in _topology(state).items())
         version = state.version or "(version not in the log)"
-        rows.append(f"{_label(state)} {version}, {args.model_path}, {shape}, port {args.port}")
+        port = "a port that it picks" if args.picks_port else f"port {args.port}"
+        rows.append(f"{_label(state)} {version}, {args.model_path}, {shape}, {port}")
     elif state.version:
         rows.append(f"{_label(state)} {state.version}")
     if state.longest_gap is not None:

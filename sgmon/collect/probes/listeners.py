@@ -12,7 +12,7 @@ from sgmon.proc import fds, files, net, sock_diag, stat
 from sgmon.text import clean, mask
 
 _SCAN_EVERY_S = 10.0  # a full scan of /proc/*/fd costs 16-39 ms
-_WILDCARDS = ("0.0.0.0", "::")
+WILDCARDS = ("0.0.0.0", "::")
 
 
 class Listeners:
@@ -28,16 +28,21 @@ class Listeners:
         """LISTEN sockets that a connection to ``hosts``:``port`` can reach, in the server's network namespace.
         Raises OSError when the table cannot be read."""
         rows = self._rows(server_pid, port)
-        found = []
-        for row in rows:
-            bare = row.local.rpartition(":")[0].strip("[]")
-            if hosts and bare not in hosts and bare not in _WILDCARDS:
-                continue
-            found.append(self._listener(row, server_pid, now))
+        found = tuple(
+            self._listener(row.inode, row.local, row.rx_queue, server_pid, now)
+            for row in rows
+            if _reaches(row, hosts)
+        )
         here = {row.inode for row in rows}
         self._owners = {inode: owner for inode, owner in self._owners.items() if inode in here}
         self._scanned = {key: t for key, t in self._scanned.items() if key[0] in here}
-        return tuple(found)
+        return found
+
+    def held_by(self, pid: int, hosts: frozenset[str]) -> tuple[net.Row, ...]:
+        """LISTEN rows, of any port, that this very process has open and a connection to ``hosts`` can reach. Raises
+        OSError when its descriptors or the table cannot be read."""
+        inodes = {fds.inode(target) for target in fds.read(self._root, pid).values()}
+        return tuple(row for row in self._table(pid, None) if row.inode in inodes and _reaches(row, hosts))
 
     def _rows(self, server_pid: int | None, port: int) -> list[net.Row]:
         """LISTEN rows of this port, from the server's own tables; from ours when there is no server (any more)."""
@@ -50,11 +55,13 @@ class Listeners:
                     raise
         return self._table(own, port)
 
-    def _table(self, pid: int, port: int) -> list[net.Row]:
-        """By netlink where that shows this namespace, else from /proc, of which only this port's lines are parsed."""
+    def _table(self, pid: int, port: int | None) -> list[net.Row]:
+        """By netlink where that shows this namespace, else from /proc, of which only this port's lines are parsed.
+        port None: all."""
         try:
             if sock_diag.shows(self._root, pid):
-                return [row for row in sock_diag.rows(sock_diag.LISTEN) if row.local.endswith(f":{port}")]
+                end = "" if port is None else f":{port}"
+                return [row for row in sock_diag.rows(sock_diag.LISTEN) if row.local.endswith(end)]
         except OSError:
             pass  # a kernel without inet_diag
         rows = net.parse(_listening(files.text(f"{self._root}/{pid}/net/tcp"), port))
@@ -64,16 +71,15 @@ class Listeners:
             pass  # IPv6 is switched off
         return rows
 
-    def _listener(self, row: net.Row, server_pid: int | None, now: float) -> Listener:
-        pid = self._owner(row.inode, server_pid, now)
+    def find_unix(self, server_pid: int, path: str, now: float) -> tuple[Listener, ...]:
+        """Listening UNIX sockets of this path. Raises OSError when the table cannot be read."""
+        inodes = net.unix_listening(self._root, server_pid, path)
+        return tuple(self._listener(inode, path, None, server_pid, now) for inode in inodes)
+
+    def _listener(self, inode: int, address: str, queued: int | None, server_pid: int | None, now: float) -> Listener:
+        pid = self._owner(inode, server_pid, now)
         ours = None if pid is None or server_pid is None else self._belongs(pid, server_pid)
-        return Listener(
-            address=row.local,
-            pid=pid,
-            ours=ours,
-            name="" if pid is None else self._name(pid),
-            accept_queue=row.rx_queue,
-        )
+        return Listener(address, pid, ours, "" if pid is None else self._name(pid), queued)
 
     def _owner(self, inode: int, server_pid: int | None, now: float) -> int | None:
         """The process that has the socket open, the server's own before others; None: none that we may see."""
@@ -135,8 +141,15 @@ def _is_below(pid: int, top: int, table: dict[int, stat.Stat]) -> bool:
     return pid == top or top in tree.ancestors(pid, table)
 
 
-def _listening(table: str, port: int) -> str:
-    """The heading and the LISTEN lines (state 0A) of one local port."""
+def _reaches(row: net.Row, hosts: frozenset[str]) -> bool:
+    """Whether a connection to one of ``hosts`` reaches it; no hosts: any."""
+    bare = row.local.rpartition(":")[0].strip("[]")
+    return not hosts or bare in hosts or bare in WILDCARDS
+
+
+def _listening(table: str, port: int | None) -> str:
+    """The heading and the LISTEN lines (state 0A) of one local port, or of all."""
     heading, _, rest = table.partition("\n")
-    pattern = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} [0-9A-F]+:0000 0A .*$", re.MULTILINE)
+    local = "[0-9A-F]{4}" if port is None else f"{port:04X}"
+    pattern = re.compile(rf"^ *\d+: [0-9A-F]+:{local} [0-9A-F]+:0000 0A .*$", re.MULTILINE)
     return "\n".join([heading, *pattern.findall(rest)])

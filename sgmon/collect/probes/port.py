@@ -4,24 +4,19 @@ each /health makes the server generate a token and write log lines."""
 from __future__ import annotations
 
 import os
-import socket
-import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from sgmon.collect.probes.addresses import PickedPort, asked_host, reachable
 from sgmon.collect.probes.base import Watched
+from sgmon.collect.probes.health_request import Answer, HealthClient, Target, speaks_tls
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.netns import InNamespace
-from sgmon.model import Listener, PortReading, ServerArgs
+from sgmon.collect.probes.unix_path import connectable
+from sgmon.model import Listener, PortReading, Server, ServerArgs
 from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import plural
-
-if TYPE_CHECKING:
-    import httpx
 
 LOOK_S = 2.0  # nothing listens: /proc only
 STARTING_S = 2.5  # any answer but 200
@@ -30,15 +25,7 @@ PAUSE_MOST_S = 30.0  # each unanswered request stays in the accept queue of a se
 CONNECT_S = 2.0
 FIRST_ANSWER_S = 5.0  # /health takes 1.0 s when ready, 2.5 s on a busy machine
 ANSWER_S = 22.0  # a ready server whose scheduler hangs says 503 after 20 s
-_USER_AGENT = "sgmon"
 _AWAY = "the server has a network namespace of its own (a container)"
-
-
-class _Answer(Struct, frozen=True):
-    answer: str
-    status: int | None = None
-    client: str = ""
-    note: str = ""
 
 
 class PortProbe:
@@ -52,7 +39,8 @@ class PortProbe:
         self._watched = watched
         self._now = watched.clock.now
         self._listeners = Listeners(watched.settings.proc_root)
-        self._client: httpx.Client | None = None
+        self._picked = PickedPort(watched.settings.proc_root, self._listeners)
+        self._client = HealthClient()
         self._server: tuple[int, int] | None = None
         self._was_ready = False
         self._tls = self._tls_tried = False
@@ -61,47 +49,78 @@ class PortProbe:
         self.interval_s = LOOK_S
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        self._client.close()
 
     def read(self) -> PortReading | None:
         server = self._watched.server
-        family = registry.get(server.family if server else "")
-        port = self._watched.settings.port or (server.port or family.default_port if server else None)
-        if port is None:
-            return None
-        if server is not None and self._watched.settings.port is None and (server.args.headless or server.args.uds):
-            return _no_port(server.args)
         identity = server.key if server else None
         if identity != self._server:
             self._server = identity
             self._was_ready = self._tls = self._tls_tried = False
             self._unanswered = 0
-        self._path = family.health.path
-        args = server.args if server else ServerArgs()
-        reading = self._look(server.pid if server else None, args.host, port)
-        guessed = server is not None and server.port is None and self._watched.settings.port is None
-        if guessed and not any(listener.ours for listener in reading.listeners):
-            return None  # who listens on a port that nobody has named is a stranger
-        if reading.answer == "":
-            reading = self._ask(reading, args, self._namespace(server.pid if server else None))
-        self.interval_s = self._next(reading)
+        reading = self._look(server)
+        if reading is not None and reading.answer == "":
+            reading = self._ask(reading, server)
+        if reading is not None:
+            self.interval_s = self._next(reading)
         return reading
 
-    def _look(self, pid: int | None, host: str, port: int) -> PortReading:
-        """The reading as far as /proc tells it; answer "" when a request is due."""
-        blank = PortReading(host=host, port=port, answer="")
+    def _look(self, server: Server | None) -> PortReading | None:
+        """The reading as far as /proc tells it; answer "" when a request is due. None: there is nothing to look at,
+        as on a node without HTTP."""
+        family = registry.get(server.family if server else "")
+        self._path = family.health.path
+        asked = self._watched.settings.port
+        if server is None:
+            return None if asked is None else self._look_at(None, ServerArgs().host, asked)
+        args = server.args
+        if asked is None and args.uds:
+            return self._look_at_socket(server)
+        if asked is None and args.headless:
+            return None  # who listens on its default port is a stranger
+        if asked is None and args.picks_port:
+            return self._look_for_port(server)
+        guessed = asked is None and server.port is None
+        reading = self._look_at(server.pid, args.host, asked or server.port or family.default_port)
+        if guessed and not any(listener.ours for listener in reading.listeners):
+            return None  # who listens on a port that nobody has named is a stranger
+        return reading
+
+    def _look_for_port(self, server: Server) -> PortReading:
+        host = server.args.host
         try:
-            found = self._listeners.find(pid, _reachable(host), port, self._now())
+            port, why = self._picked.find(server.key, host)
+        except OSError as err:
+            port, why = None, f"the server picks its port, and its sockets cannot be read: {err.strerror}"
+        if port is None:
+            return PortReading(host=host, port=0, answer="skipped", path=self._path, note=why)
+        return self._look_at(server.pid, host, port)
+
+    def _look_at_socket(self, server: Server) -> PortReading:
+        blank = PortReading(host=server.args.uds, port=0, answer="", path=self._path, uds=server.args.uds)
+        try:
+            found = self._listeners.find_unix(server.pid, server.args.uds, self._now())
+        except OSError as err:
+            return replace(blank, answer="skipped", note=f"UNIX sockets cannot be read: {err.strerror}")
+        return self._due(blank, found, server.pid)
+
+    def _look_at(self, pid: int | None, host: str, port: int) -> PortReading:
+        blank = PortReading(host=host, port=port, answer="", path=self._path)
+        try:
+            found = self._listeners.find(pid, reachable(host), port, self._now())
         except OSError as err:
             blank = replace(blank, note=f"listening sockets cannot be read: {err.strerror}")
             return blank if self._watched.settings.probe_http else replace(blank, answer="skipped")
+        return self._due(replace(blank, asked=asked_host(host, found)), found, pid)
+
+    def _due(self, blank: PortReading, found: tuple[Listener, ...], pid: int | None) -> PortReading:
+        """With who listens, and whether a request is due."""
         reading = replace(blank, listeners=found)
         if not found:
-            return replace(reading, answer="refused", note=_AWAY if self._namespace(pid) else "")
+            away = not blank.uds and self._namespace(pid)
+            return replace(reading, answer="refused", note=_AWAY if away else "")
         if all(listener.ours is False for listener in found):
-            return replace(reading, answer="skipped", note=_taken(found, port))
+            return replace(reading, answer="skipped", note=_taken(reading))
         if not self._watched.settings.probe_http:
             return replace(reading, answer="skipped", note="asking for its health is switched off")
         return reading
@@ -115,20 +134,28 @@ class PortProbe:
         except OSError:
             return ""
 
-    def _ask(self, reading: PortReading, args: ServerArgs, namespace: str) -> PortReading:
-        self._http()  # importing httpx is no part of the latency
-        host, secure = _probe_host(reading.host), args.ssl or self._tls
+    def _ask(self, reading: PortReading, server: Server | None) -> PortReading:
+        pid = server.pid if server else None
+        secure = (server is not None and server.args.ssl) or self._tls
+        if reading.uds and pid is not None:
+            with connectable(self._watched.settings.proc_root, pid, reading.uds) as path:
+                self._client.open(path)
+                found = self._exchange(Target("", 0, secure, path))
+            return self._answered(reading, secure, *found)
+        target = Target(reading.asked or asked_host(reading.host, ()), reading.port, secure)
+        self._client.open()  # importing httpx is no part of the latency
+        namespace = self._namespace(pid)
         if not namespace:
-            return self._answered(reading, *self._exchange(host, reading.port, secure))
+            return self._answered(reading, secure, *self._exchange(target))
         reading = replace(reading, note="; ".join(filter(None, (reading.note, _AWAY))))
         try:
-            found = InNamespace(namespace, lambda: self._exchange(host, reading.port, secure)).run()
+            found = InNamespace(namespace, lambda: self._exchange(target)).run()
         except OSError as err:
             note = f"{_AWAY}, and sgmon may not enter it ({err.strerror}): run it there, or with sudo"
             return replace(reading, answer="skipped", note=note)
-        return self._answered(reading, *found)
+        return self._answered(reading, secure, *found)
 
-    def _answered(self, reading: PortReading, got: _Answer, latency_s: float) -> PortReading:
+    def _answered(self, reading: PortReading, secure: bool, got: Answer, latency_s: float) -> PortReading:
         """The reading with what came of the request; what the next one depends on is remembered."""
         silent = got.answer in ("no_response", "timeout")
         self._was_ready = self._was_ready or got.status == 200
@@ -147,19 +174,23 @@ class PortProbe:
             latency_s=None if got.answer in ("refused", "skipped") else latency_s,
             client=got.client,
             note="; ".join(filter(None, notes)),
+            secure=secure or self._tls,
         )
 
-    def _exchange(self, host: str, port: int, secure: bool) -> tuple[_Answer, float]:
+    def _exchange(self, target: Target) -> tuple[Answer, float]:
         """One request, and a second one when the first shows that the port speaks TLS; the answer's latency."""
         start = self._now()
-        got = self._get(host, port, secure)
-        if got.answer == "reset" and not got.note and not secure and not self._tls_tried:
+        got = self._get(target)
+        if got.answer == "reset" and not got.note and not (target.secure or target.uds or self._tls_tried):
             self._tls_tried = True
-            self._tls = speaks_tls(host, port)
+            self._tls = speaks_tls(target, CONNECT_S)
             if self._tls:
                 start = self._now()
-                got = self._get(host, port, True)
+                got = self._get(target._replace(secure=True))
         return got, self._now() - start
+
+    def _get(self, target: Target) -> Answer:
+        return self._client.get(target, self._path, ANSWER_S if self._was_ready else FIRST_ANSWER_S, CONNECT_S)
 
     def _next(self, reading: PortReading) -> float:
         if reading.status == 200:
@@ -168,136 +199,9 @@ class PortProbe:
             return float(min(FIRST_ANSWER_S * 2 ** (self._unanswered - 1), PAUSE_MOST_S))
         return LOOK_S if reading.answer in ("refused", "skipped") else STARTING_S
 
-    def _get(self, host: str, port: int, secure: bool) -> _Answer:
-        """One GET of the health path, its body unread. Every failure is one of the answers."""
-        import httpx  # 200-300 ms, so not before somebody listens
 
-        limit_s = ANSWER_S if self._was_ready else FIRST_ANSWER_S
-        connection = _Connection()
-        url = f"{'https' if secure else 'http'}://{host}:{port}{self._path}"
-        late = threading.Timer(limit_s + CONNECT_S, connection.shut)  # a server may drip one byte a second
-        late.daemon = True
-        late.start()
-        try:
-            timeout = httpx.Timeout(limit_s, connect=CONNECT_S)
-            with self._http().stream("GET", url, timeout=timeout, extensions={"trace": connection.trace}) as got:
-                return _Answer("http", got.status_code, connection.client)
-        except (httpx.ConnectTimeout, httpx.ReadTimeout) as err:
-            answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "no_response"
-            return _Answer(answer, client=connection.client)
-        except httpx.ConnectError as err:
-            return _no_connection(err)
-        except httpx.TransportError as err:
-            if connection.too_late:
-                return _Answer("no_response", client=connection.client, note="answers byte by byte")
-            foreign = isinstance(err, httpx.RemoteProtocolError) and "disconnected" not in str(err)
-            note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
-            return _Answer("reset", client=connection.client, note=note)
-        finally:
-            late.cancel()
-
-    def _http(self) -> httpx.Client:
-        """One client without kept connections, proxies or certificates of the environment."""
-        if self._client is None:
-            import httpx
-
-            self._client = httpx.Client(
-                trust_env=False,
-                verify=False,
-                follow_redirects=False,
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=0),
-                headers={"user-agent": _USER_AGENT, "connection": "close"},
-            )
-        return self._client
-
-
-class _Connection:
-    """What httpx tells of the connection under a request: our own address, and its socket."""
-
-    def __init__(self) -> None:
-        self.client = ""
-        self.too_late = False
-        self._socket: Any = None
-
-    def trace(self, name: str, info: Mapping[str, Any]) -> None:
-        if name != "connection.connect_tcp.complete":
-            return
-        stream = info["return_value"]
-        address = stream.get_extra_info("client_addr")
-        self._socket = stream.get_extra_info("socket")
-        if address:
-            self.client = f"{address[0]}:{address[1]}"
-
-    def shut(self) -> None:
-        """End a request that lasts too long, from another thread."""
-        self.too_late = True
-        try:
-            if self._socket is not None:
-                self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-
-
-def speaks_tls(host: str, port: int) -> bool:
-    """Whether a TLS handshake succeeds (a TLS port resets plain HTTP, as a closing server does)."""
-    import ssl
-
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    try:
-        with (
-            socket.create_connection((host.strip("[]"), port), timeout=CONNECT_S) as plain,
-            context.wrap_socket(plain, server_hostname=None),
-        ):
-            return True
-    except OSError:
-        return False
-
-
-def _no_connection(err: Exception) -> _Answer:
-    import ssl  # httpx has imported it
-
-    cause: BaseException | None = err
-    while cause is not None:
-        if isinstance(cause, ConnectionRefusedError):
-            return _Answer("refused")
-        if isinstance(cause, ssl.SSLError):
-            return _Answer("reset", note=f"no TLS on this port: {clean(cause.reason or str(cause), 60)}")
-        if isinstance(cause, ConnectionResetError):
-            return _Answer("reset")
-        if isinstance(cause, socket.gaierror):
-            return _Answer("skipped", note=f"the host name does not resolve: {cause.strerror}")
-        cause = cause.__cause__ or cause.__context__
-    return _Answer("skipped", note=clean(str(err), 120))
-
-
-def _probe_host(host: str) -> str:
-    """Where to connect to: what listens everywhere is asked on the loopback address."""
-    bare = host.strip("[]")
-    bare = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(bare, bare)
-    return f"[{bare}]" if ":" in bare else bare
-
-
-def _reachable(host: str) -> frozenset[str]:
-    """Local addresses that count as this host; empty: all (a name, which only the resolver knows)."""
-    bare = host.strip("[]")
-    if bare in ("0.0.0.0", "::", ""):
-        return frozenset()
-    if bare == "localhost":
-        return frozenset({"127.0.0.1", "::1"})
-    return frozenset({bare}) if bare.replace(".", "").isdigit() or ":" in bare else frozenset()
-
-
-def _no_port(args: ServerArgs) -> PortReading | None:
-    """Of a server without a TCP port: who listens on the default one is a stranger. None: a node without HTTP."""
-    if not args.uds:
-        return None
-    note = f"it listens on the UNIX socket {args.uds}, which is not asked"
-    return PortReading(host=args.uds, port=args.port, answer="skipped", note=note)
-
-
-def _taken(found: tuple[Listener, ...], port: int) -> str:
-    first = found[0]
+def _taken(reading: PortReading) -> str:
+    first = reading.listeners[0]
     who = f"pid {first.pid}" + (f" ({clean(first.name, 60)})" if first.name else "")
-    return f"port {port} is held by another process, {who}: not asked"
+    what = f"the UNIX socket {reading.uds}" if reading.uds else f"port {reading.port}"
+    return f"{what} is held by another process, {who}: not asked"

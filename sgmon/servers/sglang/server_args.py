@@ -34,7 +34,7 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         model_path=found.text("model_path", "model"),
         served_name=found.text("served_model_name"),
         host=found.text("host") or "127.0.0.1",
-        port=port if 0 < port < 65536 else DEFAULT_PORT,
+        port=port if 0 <= port < 65536 else DEFAULT_PORT,
         tp=max(1, found.whole(1, "tp_size", "tensor_parallel_size")),
         dp=max(1, dp, attn_dp),
         pp=max(1, found.whole(1, "pp_size", "pipeline_parallel_size")),

@@ -31,7 +31,7 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         model_path=found.text("model", "model_tag"),
         served_name=found.text("served_model_name"),
         host=found.text("host") or "0.0.0.0",
-        port=port if 0 < port < 65536 else DEFAULT_PORT,
+        port=port if 0 <= port < 65536 else DEFAULT_PORT,
         tp=max(1, found.whole(1, "tensor_parallel_size")),
         dp=max(1, dp, int(rank or 0) + 1),
         pp=max(1, found.whole(1, "pipeline_parallel_size")),

@@ -1,0 +1,161 @@
+"""One GET of the health path, over TCP or a UNIX socket; every failure is one of the answers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+
+from sgmon.text import clean
+
+if TYPE_CHECKING:
+    import httpx
+
+_USER_AGENT = "sgmon"
+
+
+class Answer(Struct, frozen=True):
+    """What came of one request: the words of ``PortReading.answer``."""
+
+    answer: str
+    status: int | None = None
+    client: str = ""
+    note: str = ""
+
+
+class Target(NamedTuple):
+    """Where to ask. host: an address as a URL has it. uds: the path of a UNIX socket, which is asked in its place."""
+
+    host: str
+    port: int
+    secure: bool = False
+    uds: str = ""
+
+    @property
+    def base(self) -> str:
+        """ "https://[::1]:30000"."""
+        if self.uds:
+            return f"{'https' if self.secure else 'http'}://localhost"
+        return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
+
+
+class HealthClient:
+    """Keeps one client for TCP, and one for a UNIX socket, without kept connections."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, httpx.Client] = {}
+
+    def open(self, uds: str = "") -> httpx.Client:
+        """One client without kept connections, proxies or certificates of the environment. Importing httpx takes 200
+        to 300 ms, so not before somebody listens."""
+        if uds not in self._clients:
+            import httpx
+
+            for path in [one for one in self._clients if one and uds]:
+                self._clients.pop(path).close()
+            limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
+            self._clients[uds] = httpx.Client(
+                trust_env=False,
+                verify=False,
+                follow_redirects=False,
+                limits=limits,
+                headers={"user-agent": _USER_AGENT, "connection": "close"},
+                transport=httpx.HTTPTransport(verify=False, limits=limits, uds=uds) if uds else None,
+            )
+        return self._clients[uds]
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+        self._clients = {}
+
+    def get(self, target: Target, path: str, limit_s: float, connect_s: float) -> Answer:
+        """One GET, its body unread."""
+        import httpx
+
+        connection = _Connection()
+        late = threading.Timer(limit_s + connect_s, connection.shut)  # a server may drip one byte a second
+        late.daemon = True
+        late.start()
+        try:
+            timeout = httpx.Timeout(limit_s, connect=connect_s)
+            url, extensions = f"{target.base}{path}", {"trace": connection.trace}
+            with self.open(target.uds).stream("GET", url, timeout=timeout, extensions=extensions) as got:
+                return Answer("http", got.status_code, connection.client)
+        except (httpx.ConnectTimeout, httpx.ReadTimeout) as err:
+            answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "no_response"
+            return Answer(answer, client=connection.client)
+        except httpx.ConnectError as err:
+            return _no_connection(err)
+        except httpx.TransportError as err:
+            if connection.too_late:
+                return Answer("no_response", client=connection.client, note="answers byte by byte")
+            foreign = isinstance(err, httpx.RemoteProtocolError) and "disconnected" not in str(err)
+            note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
+            return Answer("reset", client=connection.client, note=note)
+        finally:
+            late.cancel()
+
+
+class _Connection:
+    """What httpx tells of the connection under a request: our own address, and its socket."""
+
+    def __init__(self) -> None:
+        self.client = ""
+        self.too_late = False
+        self._socket: Any = None
+
+    def trace(self, name: str, info: Mapping[str, Any]) -> None:
+        if name not in ("connection.connect_tcp.complete", "connection.connect_unix_socket.complete"):
+            return
+        stream = info["return_value"]
+        address = stream.get_extra_info("client_addr")
+        self._socket = stream.get_extra_info("socket")
+        if isinstance(address, tuple):
+            self.client = f"{address[0]}:{address[1]}"
+
+    def shut(self) -> None:
+        """End a request that lasts too long, from another thread."""
+        self.too_late = True
+        try:
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def speaks_tls(target: Target, connect_s: float) -> bool:
+    """Whether a TLS handshake succeeds (a TLS port resets plain HTTP, as a closing server does)."""
+    import ssl
+
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((target.host.strip("[]"), target.port), timeout=connect_s) as plain,
+            context.wrap_socket(plain, server_hostname=None),
+        ):
+            return True
+    except OSError:
+        return False
+
+
+def _no_connection(err: Exception) -> Answer:
+    import ssl  # httpx has imported it
+
+    cause: BaseException | None = err
+    while cause is not None:
+        if isinstance(cause, (ConnectionRefusedError, FileNotFoundError)):
+            return Answer("refused")
+        if isinstance(cause, ssl.SSLError):
+            return Answer("reset", note=f"no TLS on this port: {clean(cause.reason or str(cause), 60)}")
+        if isinstance(cause, ConnectionResetError):
+            return Answer("reset")
+        if isinstance(cause, socket.gaierror):
+            return Answer("skipped", note=f"the host name does not resolve: {cause.strerror}")
+        cause = cause.__cause__ or cause.__context__
+    return Answer("skipped", note=clean(str(err), 120))
