@@ -21,6 +21,7 @@ COMMANDS = {
     "record": ("sgmon.commands.record", "record everything, without a screen"),
     "replay": ("sgmon.commands.replay", "play a recording back"),
     "report": ("sgmon.commands.report", "the evidence bundle, redacted, for a bug report"),
+    "serve": ("tui_app.serve", "the dashboard in a browser on this machine, read-only"),
     "check": ("sgmon.commands.check", "what would fail if a server were started now"),
     "runs": ("sgmon.commands.runs", "finished starts on this machine"),
     "diff": ("sgmon.commands.diff", "compare two starts"),

@@ -61,7 +61,8 @@ class HelpScreen(LinesScreen):
         self.sections = sections
 
     def title_line(self, snapshot: Snapshot) -> Line:
-        return ((" help ", "title-focus"), ("  no key here stops, kills or changes anything in the server", "dim"))
+        words = getattr(self.app, "LIMITS", "no key here stops, kills or changes anything in the server")
+        return ((" help ", "title-focus"), (f"  {words}", "dim"))
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
         rows: list[Line] = []

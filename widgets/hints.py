@@ -22,7 +22,8 @@ class KeyHints(Painted):
         self._words: Line = ()
 
     def set_hints(self, own: Sequence[Hint], always: Sequence[Hint], words: Line = ()) -> None:
-        """Show these keys."""
+        """Show these keys, without those that the application refuses (``refused_hints``)."""
+        own = [hint for hint in own if hint[0] not in getattr(self.app, "refused_hints", ())]
         state = (tuple(own), tuple(always), words)
         if state != (self._own, self._always, self._words):
             self._own, self._always, self._words = state

@@ -72,8 +72,8 @@ def settings_from(args: argparse.Namespace) -> Settings:
         raise UsageError(f"{root} is no /proc: it has no processes. Try without --proc-root")
     log, log_fd, log_command = _log(args)
     return Settings(
-        pid=_number("--pid", args.pid, 1, 2**22),
-        port=_number("--port", args.port, 1, 65535),
+        pid=number("--pid", args.pid, 1, 2**22),
+        port=number("--port", args.port, 1, 65535),
         log=log,
         log_fd=log_fd,
         log_command=log_command,
@@ -135,7 +135,8 @@ def _check_log(path: str) -> None:
             raise UsageError(f"{path} is binary, not a text log: to read a finished log, also .gz, use: sgmon log")
 
 
-def _number(name: str, text: str | None, low: int, high: int) -> int | None:
+def number(name: str, text: str | None, low: int, high: int) -> int | None:
+    """A whole number in this range; None without one. Raises ``UsageError``."""
     if text is None:
         return None
     try:
