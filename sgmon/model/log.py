@@ -113,6 +113,7 @@ class Complaint(Struct, frozen=True):
     pid: int | None = None
     index: int | None = None
     signalled: bool = False  # it says that the process died of a signal
+    signal: int | None = None  # which one; None: it does not say
     text: str = ""
 
 

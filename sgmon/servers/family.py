@@ -186,12 +186,14 @@ class Ends(Struct, frozen=True):
     log before. kills: signals by which it, or the kernel when it ends (PR_SET_PDEATHSIG), ends its children.
     clean_up_s: a parent may end so long after the children that it killed.
     restarts: (role, what an importing child becomes, args) -> its manager starts another one in its place.
+    needed: helpers without which the server cannot answer: the ranks may load on, and it fails all the same.
     """
 
     own_end: frozenset[int] = frozenset()
     kills: frozenset[int] = frozenset({9})
     clean_up_s: float = 2.0
     restarts: Callable[[Role, Role, ServerArgs], bool] = _none_restarts
+    needed: frozenset[Role] = frozenset()
 
 
 class OwnTime(Struct, frozen=True):

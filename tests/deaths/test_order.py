@@ -75,7 +75,7 @@ def test_a_killed_detokenizer_is_named_by_the_pid_in_the_log() -> None:
         "kill_process_tree called: parent_pid=100, include_parent=True, pid=100",
     )
     world.step(Event(world.t + 0.2, "tick"))
-    assert world.verdict.headline == "the detokenizer (pid 150) has died after it was ready"
+    assert world.verdict.headline == "the detokenizer (pid 150) was killed by SIGKILL after it was ready"
     gone(world.launcher, *world.ranks, exit_signal=9)
     world.run(1)
     assert world.verdict.headline == "the detokenizer (pid 150) was killed by SIGKILL after it was ready"
@@ -90,6 +90,56 @@ def test_a_rank_whose_exit_status_is_not_known_is_named_by_the_launcher() -> Non
     gone(world.launcher, exit_code=1)
     world.run(5)
     assert world.verdict.odd_ranks == ("TP0",)
+    assert world.verdict.headline.startswith("TP0 (pid 101) was killed by SIGKILL")
+
+
+def test_a_server_whose_detokenizer_was_killed_fails_although_its_ranks_load_on() -> None:
+    """SGLang's watchdog begins after its ranks are ready (a real 0.5.23, killed in the load)."""
+    world = World(2)
+    helper = Rank("", 150, role=Role.DETOKENIZER)
+    world.ranks.append(helper)
+    world.run(3)
+    gone(helper, exit_signal=9)
+    world.run(3)
+    world.to("kv_cache").run(5)
+    assert world.verdict.state == "crashed"
+    assert world.verdict.headline.startswith("the detokenizer (pid 150) was killed by SIGKILL")
+
+
+def test_the_kernels_log_orders_what_the_oom_killer_took() -> None:
+    """A launcher needs longer to end than a rank that was killed after it (a real server in a group of its own)."""
+    world = World(2).run(5)
+    lines = [
+        KernelLine("oom", pid, f"Memory cgroup out of memory: Killed process {pid} (python)") for pid in (100, 101)
+    ]
+    gone(world["TP0"], exit_signal=9, exit_t=5.4)
+    world.launcher.does(state="Z")
+    world.step(Event(world.t, "kernel", KernelReading(tuple(lines))))
+    world.run(1)
+    assert (
+        world.verdict.headline
+        == "the launcher was killed by the kernel's OOM killer in the distributed initialisation"
+    )
+    gone(world.launcher, exit_signal=9, exit_t=5.9)
+    world.run(6)
+    assert (
+        world.verdict.headline
+        == "the launcher was killed by the kernel's OOM killer in the distributed initialisation"
+    )
+
+
+def test_of_two_ends_by_the_oom_killer_without_an_order_the_headline_has_the_cause() -> None:
+    world = World(2)
+    group = "/sys/fs/cgroup/memory/all"
+    for one in (world.launcher, *world.ranks):
+        one.does(cgroup=group)
+    world.host.update(oom=(OomCount("", 12), OomCount(group, 0)))
+    world.run(5)
+    world.host.update(oom=(OomCount("", 14), OomCount(group, 2)))
+    gone(world["TP0"], exit_signal=9, exit_t=5.4)
+    gone(world.launcher, exit_signal=9, exit_t=5.8)
+    world.run(6)
+    assert "the kernel's OOM killer struck 2 times; which first is not known" in world.verdict.headline
 
 
 def test_a_rank_of_another_node_is_gone() -> None:

@@ -45,6 +45,11 @@ def healthy(situation: str, began_at: float, verdict: Said, states: list[str]) -
     ROWS.append(Row(situation, " ".join(states[:-1]), None, verdict.state, verdict.at - began_at, "since the launch"))
 
 
+def note(situation: str, states: str, ready_s: float | None, false: int) -> None:
+    """Note a start that was recorded: all its states, and how many false words."""
+    ROWS.append(Row(situation, states, None, "ready", ready_s, f"{false} false words"))
+
+
 def table() -> list[str]:
     """The lines of the table."""
     lines = [f"{'situation':34} {'first word':>26} {'verdict':>26}  headline"]

@@ -22,9 +22,11 @@ INSTALLED = (HOME / "venv" / "bin" / "python").exists()
 HOW = "no real SGLang server is installed: run `make real-server` once (3.5 GB), or set SGMON_REAL_SERVER"
 
 
-def free_port() -> int:
-    """A port that nothing listens on, outside the ephemeral range that gloo's sockets come from."""
+def free_port(*taken: int) -> int:
+    """A port that nothing listens on and that is none of these, outside the ephemeral range of gloo's sockets."""
     for port in range(31100 + os.getpid() % 500, 32700):
+        if port in taken:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

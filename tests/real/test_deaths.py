@@ -40,8 +40,8 @@ def _reach(server: RealServer, watcher: Watcher, phase: str) -> None:
     time.sleep(1.5 if phase != "load" else 0.0)
 
 
-def _named(watcher: Watcher, fault_at: float, words: str) -> float:
-    """Seconds until the headline names this one; no other was named before."""
+def _named(watcher: Watcher, fault_at: float, who: str, words: str) -> float:
+    """Seconds until the headline says how this one ended; no other was named before."""
     until(
         lambda: (
             any(one.at >= fault_at and words in one.verdict.headline for one in watcher.said)
@@ -52,7 +52,7 @@ def _named(watcher: Watcher, fault_at: float, words: str) -> float:
     )
     took = time.time() - fault_at
     said = [one for one in watcher.said if one.at >= fault_at and one.state == "crashed"]
-    wrong = [s for s in said if words not in s.verdict.headline and "not known yet" not in s.verdict.headline]
+    wrong = [s for s in said if who not in s.verdict.headline and "not known yet" not in s.verdict.headline]
     assert not wrong, watcher.history()
     return took
 
@@ -70,8 +70,9 @@ def test_the_killed_process_is_named(who: str, phase: str, tmp_path: Path) -> No
         victim = _pid(server, who, phase)
         fault_at = time.time()
         os.kill(victim, signal.SIGKILL)
-        words = "the launcher was killed by SIGKILL" if who == "launcher" else f"(pid {victim}) was killed by SIGKILL"
-        took = _named(watcher, fault_at, words)
+        name = "the launcher" if who == "launcher" else f"(pid {victim})"
+        words = f"{name} was killed by SIGKILL"
+        took = _named(watcher, fault_at, name, words)
         print(f"DEATH {who} {phase} named after {took:.1f} s: {watcher.snapshot.verdict.headline}")
         until(lambda: watcher.snapshot.verdict.rule != "process-gone-open", 20, "a settled verdict")
         time.sleep(6.0)
@@ -80,6 +81,31 @@ def test_the_killed_process_is_named(who: str, phase: str, tmp_path: Path) -> No
         first = watcher.first("crashed", after=fault_at)
         assert first is not None
         measured.fault(f"{who} killed: {phase}", watcher, fault_at, first)
+
+
+@pytest.mark.parametrize("phase", ["load", "ready"])
+def test_of_two_that_are_killed_at_once_no_third_is_named(phase: str, tmp_path: Path) -> None:
+    """TP0 and TP1 in one moment: both, or one of them, and never the launcher that ends for them."""
+    if phase == "load":
+        drop_page_cache(HOME / "models" / "mid")
+    with (
+        real_server(tmp_path, "mid" if phase == "load" else "tiny", "--tp", "2") as server,
+        watching(tmp_path / "watch.jsonl.gz", port=server.port) as watcher,
+    ):
+        _reach(server, watcher, phase)
+        victims = {rank: _pid(server, rank, phase) for rank in ("TP0", "TP1")}
+        fault_at = time.time()
+        for pid in victims.values():
+            os.kill(pid, signal.SIGKILL)
+        first = watcher.wait_for("crashed", after=fault_at, timeout_s=30)
+        until(lambda: server.ended, 60, "the end of the server")
+        time.sleep(6.0)
+        said = [one.verdict for one in watcher.said if one.at >= fault_at and one.state == "crashed"]
+        assert all(set(one.odd_ranks) <= set(victims) for one in said), watcher.history()
+        assert all(any(f"(pid {pid})" in one.headline for pid in victims.values()) for one in said), watcher.history()
+        assert watcher.snapshot.verdict.state == "crashed", watcher.history()
+        print(f"DEATH two {phase} after {first.at - fault_at:.1f} s: {watcher.snapshot.verdict.headline}")
+        measured.fault(f"TP0 and TP1 killed: {phase}", watcher, fault_at, first)
 
 
 @pytest.mark.parametrize(("number", "phase"), [("SIGINT", "import"), ("SIGTERM", "load"), ("SIGTERM", "ready")])
@@ -98,6 +124,7 @@ def test_a_server_that_is_asked_to_end_has_ended(number: str, phase: str, tmp_pa
         until(lambda: server.ended, 60, "the end of the server")
         time.sleep(4.0)
         print(f"ENDED {number} {phase} after {ended.at - asked_at:.1f} s: {watcher.snapshot.verdict.headline}")
+        measured.fault(f"{number} to the server: {phase}", watcher, asked_at, ended)
         assert watcher.snapshot.verdict.state == "ended", watcher.history()
         settled = [one for one in watcher.said if one.at >= asked_at and one.verdict.rule != "process-gone-open"]
         assert "crashed" not in {one.state for one in settled}, watcher.history()
@@ -136,6 +163,7 @@ def test_the_oom_killer_is_named(whose: str, tmp_path: Path) -> None:
         crash = watcher.wait_for("crashed", after=fault_at, timeout_s=120)
         time.sleep(6.0)
         verdict = watcher.snapshot.verdict
+        measured.fault(f"OOM killer: {whose}", watcher, fault_at, crash)
         print(f"OOM {whose}: {crash.at - fault_at:.1f} s after the limit: {verdict.headline} {verdict.evidence}")
         assert "OOM killer" in verdict.headline, watcher.history()
         if whose == "TP1":

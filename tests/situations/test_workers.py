@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from sgmon.model import Role
-from tests.situations.tree import running
+from tests.situations.tree import DEADLINE_S, running
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc"),
@@ -73,6 +75,18 @@ def _until_gone(tree, pid):
         reading = tree.read()
         if any(p.pid == pid and p.gone for p in reading.processes):
             return reading
+
+
+def test_the_time_of_an_end_after_a_single_look(tmp_path):
+    """A rank may live for less than two looks, and be reaped before the second: its pidfd is open from the first on."""
+    with running(tmp_path, "--tp", "2", "--importing", processes=4) as tree:
+        pid = tree.rank("TP1").pid
+        tree.launcher.kill()
+        tree.launcher.wait()
+        end = time.monotonic() + DEADLINE_S
+        while Path(f"/proc/{pid}").exists() and time.monotonic() < end:  # PR_SET_PDEATHSIG, then the reaper
+            time.sleep(0.02)
+        assert tree.until("TP1", lambda p: p.gone and p.exit_t is not None).exit_t is not None
 
 
 def test_death_of_a_rank_and_then_of_the_launcher(tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -79,7 +79,8 @@ def running(folder: Path, *words: str, processes: int) -> Iterator[Tree]:
     try:
         yield Tree(launcher, _stand(reader, processes, folder))
     finally:
-        os.killpg(launcher.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # the test has ended all of them
+            os.killpg(launcher.pid, signal.SIGKILL)
         launcher.wait()
         os.close(reader)
         log.close()

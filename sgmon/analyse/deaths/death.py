@@ -16,11 +16,15 @@ LOOK_S = 0.3
 
 
 class Death(Struct, frozen=True):
-    """An end: not before ``earliest``, not after ``latest`` (watch seconds). Equal times: its pidfd has told."""
+    """An end: not before ``earliest``, not after ``latest`` (watch seconds). Equal times: its pidfd has told.
+
+    told_signal: the signal that the launcher's log or the kernel's names, for an end whose status no reading has.
+    """
 
     clock: ActivityClock
     earliest: float
     latest: float
+    told_signal: int | None = None
 
     @property
     def pid(self) -> int:
@@ -36,6 +40,8 @@ class Death(Struct, frozen=True):
 
     @property
     def signal(self) -> int | None:
+        if self.clock.exit_signal is None and self.clock.exit_code is None:
+            return self.told_signal
         return self.clock.exit_signal
 
     @property
@@ -46,6 +52,12 @@ class Death(Struct, frozen=True):
     def violent(self) -> bool:
         """By a signal, or with a status that is not 0."""
         return bool(self.signal) or bool(self.code)
+
+    @property
+    def will_be(self) -> Role:
+        """Its role, or the one that it was to have after its imports."""
+        importing = self.role is Role.IMPORTING and self.clock.becomes is not Role.OTHER
+        return self.clock.becomes if importing else self.role
 
     @property
     def is_launcher(self) -> bool:
@@ -64,13 +76,24 @@ class Death(Struct, frozen=True):
 
 
 def deaths(snapshot: Snapshot) -> tuple[Death, ...]:
-    """Every watched process that has ended, in birth order."""
-    return tuple(_death(clock) for clock in snapshot.clocks if clock.gone_t is not None)
+    """Every watched process that has ended, or is ending by the OOM killer, in birth order."""
+    struck = oom_places(snapshot)
+    return tuple(
+        _death(clock, snapshot.t, 9 if clock.pid in struck else None)
+        for clock in snapshot.clocks
+        if clock.gone_t is not None or (clock.state in ("Z", "X") and clock.pid in struck)
+    )
 
 
-def _death(clock: ActivityClock) -> Death:
-    gone_t = clock.gone_t or 0.0
+def oom_places(snapshot: Snapshot) -> dict[int, int]:
+    """Pid -> its place among those that the kernel's log says its OOM killer has killed."""
+    lines = snapshot.kernel.lines if snapshot.kernel is not None else ()
+    return {line.pid: place for place, line in enumerate(line for line in lines if line.what == "oom")}
+
+
+def _death(clock: ActivityClock, t: float, told_signal: int | None) -> Death:
+    gone_t = clock.gone_t if clock.gone_t is not None else t
     if clock.exit_t is not None:
-        return Death(clock, clock.exit_t, clock.exit_t)
+        return Death(clock, clock.exit_t, clock.exit_t, told_signal)
     seen_t = clock.alive_t if clock.alive_t is not None else clock.first_t
-    return Death(clock, min(seen_t if seen_t is not None else 0.0, gone_t), gone_t)
+    return Death(clock, min(seen_t if seen_t is not None else 0.0, gone_t), gone_t, told_signal)

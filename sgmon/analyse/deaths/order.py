@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from sgmon.analyse.deaths.death import TEARDOWN_S, Death, deaths
-from sgmon.analyse.deaths.sayings import LOG_LATE_S, Sayings, sayings
+from sgmon.analyse.deaths.death import TEARDOWN_S, Death, deaths, oom_places
+from sgmon.analyse.deaths.sayings import LOG_LATE_S, Sayings, sayings, with_told_signals
 from sgmon.analyse.family import family_of
 from sgmon.model import Complaint, LogError, Role, Snapshot
 from sgmon.servers.family import Ends
@@ -50,8 +50,8 @@ class Order(Struct, frozen=True):
 def order_of(snapshot: Snapshot) -> Order | None:
     """None: no process has ended that the server needs."""
     ends = family_of(snapshot).ends
-    every = deaths(snapshot)
-    back = tuple(death for death in every if _is_restarted(snapshot, ends, death) or _went_on(snapshot, death))
+    every = with_told_signals(snapshot, deaths(snapshot))
+    back = tuple(d for d in every if _is_restarted(snapshot, ends, d) or _went_on(snapshot, ends, d))
     dead = tuple(death for death in every if death not in back)
     if not dead:
         return Order(restarted=back) if back else None
@@ -61,8 +61,7 @@ def order_of(snapshot: Snapshot) -> Order | None:
 def oom_killed(snapshot: Snapshot, death: Death) -> bool:
     """Whether the kernel's OOM killer is known to have killed it: its log names the pid, or the process had a control
     group for itself, whose count has moved."""
-    lines = snapshot.kernel.lines if snapshot.kernel is not None else ()
-    if any(line.what == "oom" and line.pid == death.pid for line in lines):
+    if death.pid in oom_places(snapshot):
         return True
     return death.signal == _SIGKILL and bool(death.clock.oom) and not death.clock.oom_shared
 
@@ -75,9 +74,11 @@ def _is_restarted(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
     return ends.restarts(death.role, death.clock.becomes, snapshot.server.args)
 
 
-def _went_on(snapshot: Snapshot, death: Death) -> bool:
+def _went_on(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
     """The server has gone on without a helper: a later milestone, or it still answers."""
     if death.will_be_worker or death.role in (Role.LAUNCHER, Role.ENGINE, Role.CONTROLLER):
+        return False
+    if death.will_be in ends.needed:
         return False
     if any(c.role is Role.LAUNCHER and c.gone_t is not None for c in snapshot.clocks):
         return False
@@ -99,6 +100,7 @@ class _Case:
         self.back = back
         self.said: Sayings = sayings(snapshot, dead)
         self.open = snapshot.t - max(death.latest for death in dead) < SETTLE_S
+        self.struck = oom_places(snapshot)
         self.launcher = next((death for death in dead if death.is_launcher), None)
         self.parents = {clock.pid: clock.ppid for clock in snapshot.clocks}
         cause = self.said.cause
@@ -156,7 +158,7 @@ class _Case:
 
     def _ended_of_its_own(self, death: Death) -> bool:
         """Its end is no plain reaction: a status of 0, or a launcher that has said what it reacts to."""
-        if death is self.failed or death.pid in self.said.named:
+        if death is self.failed or death.pid in self.said.named or death.pid in self.struck:
             return True
         if death.is_launcher and (death.signal is None or death.signal in self.ends.own_end):
             return death.violent and self._launcher_reacted() is not True
@@ -182,7 +184,9 @@ class _Case:
         return seen_t is not None and death.latest < seen_t - LOG_LATE_S
 
     def _follows(self, death: Death, first: Death) -> bool:
-        """Whether the end of ``death`` can be a consequence of that of ``first``."""
+        """Whether the end of ``death`` can be a consequence of that of ``first``, or the OOM killer's next."""
+        if death.pid in self.struck:
+            return self.struck.get(first.pid, len(self.struck)) < self.struck[death.pid]
         if death.is_launcher:
             return not self._long_before(death, first) and self._launcher_follows(death)
         if self._before(death, first) and not self._torn_down_with(death, first):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.deaths.death import Death
 from sgmon.model import Complaint, LogError, Role, Snapshot
@@ -50,6 +51,12 @@ def sayings(snapshot: Snapshot, dead: tuple[Death, ...]) -> Sayings:
         lost=next((c for c in complaints if c.grade == "victim"), None),
         readable=_readable(snapshot),
     )
+
+
+def with_told_signals(snapshot: Snapshot, dead: tuple[Death, ...]) -> tuple[Death, ...]:
+    """The same ends, with the signal that a line names ("Rank 0 scheduler died ... (exit code: -9)")."""
+    told = {named_pid(snapshot, c): c.signal for c in snapshot.log.complaints if c.signal is not None}
+    return tuple(replace(death, told_signal=told[death.pid]) if death.pid in told else death for death in dead)
 
 
 def names_a_process(complaint: Complaint) -> bool:

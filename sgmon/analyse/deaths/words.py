@@ -20,11 +20,15 @@ _SIGKILL = 9
 def how_it_ended(death: Death) -> str:
     """ "was killed by SIGKILL", "exited with status 1", "is gone (exit status unknown)"."""
     if death.signal:
-        verb = "ended" if death.signal in ASKED else "killed"
-        return f"was {verb} by {_name(death.signal)}"
+        return by_signal(death.signal)
     if death.code is not None:
         return f"exited with status {death.code}"
     return "is gone (exit status unknown)"
+
+
+def by_signal(number: int) -> str:
+    """ "was killed by SIGKILL", "was ended by SIGTERM"."""
+    return f"was {'ended' if number in ASKED else 'killed'} by {_name(number)}"
 
 
 def was_asked(death: Death) -> bool:
@@ -34,7 +38,7 @@ def was_asked(death: Death) -> bool:
 
 def who(context: Context, death: Death) -> str:
     """ "TP1 (pid 4711)", "the launcher (pid 4700)"."""
-    role = "an importing worker" if death.role is Role.IMPORTING else f"the {context.label(death.role)}"
+    role = "an importing worker" if death.will_be is Role.IMPORTING else f"the {context.label(death.will_be)}"
     return f"{death.rank or role} (pid {death.pid})"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order, oom_killed, order_of
 from sgmon.analyse.deaths.sayings import named_pid, names_a_process
-from sgmon.analyse.deaths.words import how_it_ended, names, sigkill_fact, who
+from sgmon.analyse.deaths.words import by_signal, how_it_ended, names, sigkill_fact, who
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
@@ -106,7 +106,14 @@ def _unknown_first(context: Context, order: Order) -> str:
     within = duration(max(0.1, order.span_s)) if order.candidates else ""
     timed = f" within {within}" if within else ""
     shown = names(context, some)
-    return f"{shown} died{timed} {stage}; which first is not known{yet}"
+    return f"{shown} died{timed} {stage}{_struck(some)}; which first is not known{yet}"
+
+
+def _struck(some: tuple[Death, ...]) -> str:
+    """ ": the kernel's OOM killer struck 2 times", in their control group; "" if it did not, or is not known."""
+    times = max(death.clock.oom or death.clock.oom_kills or 0 for death in some)
+    killed = times and any(death.signal == _SIGKILL for death in some)
+    return f": the kernel's OOM killer struck {plural(times, 'time')}" if killed else ""
 
 
 def _stage(context: Context, first: Death | None) -> str:
@@ -181,14 +188,16 @@ def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
 
 
 def _told_headline(context: Context, error: LogError) -> str:
-    """ "the detokenizer (pid 4711) has died": of a process that the line names before its end is seen; "" of none."""
+    """ "the detokenizer (pid 4711) was killed by SIGKILL" or "... has died": of a process that the line names before
+    its end is seen; "" of none."""
     line = next((c for c in context.snapshot.log.complaints if c.line == error.line and names_a_process(c)), None)
     pid = None if line is None else named_pid(context.snapshot, line)
     clock = next((c for c in context.snapshot.clocks if pid is not None and c.pid == pid), None)
     if clock is None:
         return ""
     stage = "after it was ready" if context.has_been_ready else context.phases.during(context.phase)
-    return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) has died {stage}"
+    how = by_signal(line.signal) if line is not None and line.signal is not None else "has died"
+    return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) {how} {stage}"
 
 
 def _from_log(context: Context, error: LogError) -> Verdict:

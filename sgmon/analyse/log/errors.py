@@ -35,7 +35,7 @@ _CHAIN = ("During handling of the above", "The above exception was the direct")
 LIMIT = 200
 MOST_COMPLAINTS = 64
 COMPLAINT_TEXT = 200
-_SIGNALLED = re.compile(r"exit code:? -\d")
+_SIGNALLED = re.compile(r"exit code:? -(\d+)")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
 _FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>\S+)')
@@ -242,6 +242,7 @@ class Errors(Struct):
         groups = {} if died is None else {name: value for name, value in died.groupdict().items() if value}
         pid = groups.pop("pid", None)
         number = next(iter(groups.values()), None)
+        signalled = _SIGNALLED.search(candidate.text)
         return Complaint(
             kind=candidate.kind,
             grade=GRADES[candidate.grade],
@@ -250,7 +251,8 @@ class Errors(Struct):
             seen_t=candidate.seen_t,
             pid=int(pid) if pid else None,
             index=int(number) if number and number.isdigit() else None,
-            signalled=candidate.grade == KILLED or bool(_SIGNALLED.search(candidate.text)),
+            signalled=candidate.grade == KILLED or signalled is not None,
+            signal=None if signalled is None else int(signalled[1]),
             text=clean(mask(candidate.text.strip()), COMPLAINT_TEXT),
         )
 

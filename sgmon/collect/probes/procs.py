@@ -79,6 +79,7 @@ class Tree:
         alive = self._stats(server)
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
         member_roles.name_all(self._members, server)
+        self._watch_exits(alive)
         found = self._processes(alive, server)
         self._last = found
         shown = [p for p in found.values() if p.role != Role.COMPILER]
@@ -125,8 +126,12 @@ class Tree:
         member = self._members[pid]
         worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER) and not member.rank_inferred)
         member.argv = worker.argv
-        if member.role in ESSENTIAL_ROLES:
-            self._exit_statuses.watch(pid)
+
+    def _watch_exits(self, alive: dict[int, Stat]) -> None:
+        """From the first look on, once the roles are known: a process may end before the next one."""
+        for pid in alive:
+            if self._members[pid].role in ESSENTIAL_ROLES:
+                self._exit_statuses.watch(pid)
 
     def _end(self, pid: int, zombie: Stat | None) -> None:
         """A process is gone (or a zombie that nobody has reaped)."""
@@ -139,6 +144,8 @@ class Tree:
             return
         before = self._gone.get(pid)
         if before is not None and (before.exit_code, before.exit_signal) != (None, None):
+            if before.exit_t is None:
+                self._gone[pid] = replace(before, exit_t=self._exit_statuses.exit_t(pid))
             if zombie is None:
                 self._pids.drop(pid)  # reaped, and all is known
             return

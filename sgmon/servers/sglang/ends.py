@@ -18,4 +18,5 @@ def _restarts(role: Role, becomes: Role, args: ServerArgs) -> bool:
 ENDS = Ends(
     own_end=frozenset({3, 9}),  # SIGQUIT: its children send it, and before its handler is there it ends by that
     restarts=_restarts,
+    needed=frozenset({Role.DETOKENIZER}),  # its watchdog begins after the ranks are ready, and then ends the server
 )
