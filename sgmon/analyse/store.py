@@ -51,7 +51,7 @@ OLD_POINTS = 180
 KEPT_VERDICTS = 64
 KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
-_JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
+JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
 
 
 class Store:
@@ -95,17 +95,23 @@ class Store:
             new = replace(new, kernel=replace(reading, lines=(*before, *reading.lines)[-KEPT_LINES:]))
         elif isinstance(reading, Baseline):
             new = _with_baseline(new, reading)
-        new = replace(new, probes=_probe_status(new.probes, event))
+        new = replace(new, probes=probe_status(new.probes, event))
         new = replace(new, clocks=self._activity.observe(event, new))
         if isinstance(reading, GpuReading):
             new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
             new = with_ranks(new)
         new = with_forecasts(old, new)
-        if event.kind in _JUDGED:
-            new = _judge(self._with_causes(new))
+        if event.kind in JUDGED:
+            new = self._with_causes(new)
+            new = with_verdict(new, diagnose(new))
         self.snapshot = new
         return new
+
+    def set_epoch(self, epoch: float) -> None:
+        """The wall clock at watch second 0 is known better (of another machine)."""
+        self.snapshot = replace(self.snapshot, epoch=epoch)
+        self._fold.set_epoch(epoch)
 
     def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
         """What the engine knows beside the events: files it has written, where a replay is."""
@@ -263,7 +269,8 @@ def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:
     return replace(new, port=reading, port_changed_t=t if changed else new.port_changed_t)
 
 
-def _probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:
+def probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:
+    """How the probes are doing after this event."""
     if event.kind == "tick" or event.reading is None:
         return old
     known = {status.name: status for status in old}
@@ -283,8 +290,8 @@ def _with_eta(new: Snapshot, verdict: Verdict) -> Snapshot:
     return new if found == new.eta else replace(new, eta=found)
 
 
-def _judge(new: Snapshot) -> Snapshot:
-    verdict = diagnose(new)
+def with_verdict(new: Snapshot, verdict: Verdict) -> Snapshot:
+    """The snapshot with its next verdict, and the history of verdicts with it."""
     new = _with_eta(new, verdict)
     if verdict == new.verdict:
         return new

@@ -20,7 +20,7 @@ from sgmon.model.log import (
     QuietGap,
     RankProgress,
 )
-from sgmon.model.node import NodeReading
+from sgmon.model.node import NODE_STATES, ComparedValue, NodeReading
 from sgmon.model.port import Listener, PortReading
 from sgmon.model.procs import (
     BlockedCall,
@@ -40,6 +40,7 @@ from sgmon.model.server import Candidate, Orphan, Server, ServerArgs, ServerRead
 from sgmon.model.snapshot import (
     KINDS,
     Event,
+    NodeView,
     ProbeReading,
     ProbeStatus,
     Reading,
@@ -72,6 +73,7 @@ from sgmon.model.watchdir import WatchDirReading, WatchedDir
 __all__ = [
     "ESSENTIAL_ROLES",
     "KINDS",
+    "NODE_STATES",
     "STATES",
     "ActivityClock",
     "Bar",
@@ -80,6 +82,7 @@ __all__ = [
     "Candidate",
     "CauseHit",
     "CauseSource",
+    "ComparedValue",
     "Compiler",
     "Complaint",
     "Eta",
@@ -105,6 +108,7 @@ __all__ = [
     "Missing",
     "NextStep",
     "NodeReading",
+    "NodeView",
     "OomCount",
     "Orphan",
     "PortReading",

@@ -27,3 +27,16 @@ class NodeReading(Struct, frozen=True):
     collector: str = ""
     python: str = ""
     bytes_per_s: float | None = None
+
+
+class ComparedValue(Struct, frozen=True):
+    """A version, flag or variable side by side. kind: "version" | "flag" | "env".
+
+    values: one a node in the order of ``Snapshot.nodes``, None where it is not known, "" where it is not given.
+    differs: two known values are not the same and should be.
+    """
+
+    kind: str
+    name: str
+    values: tuple[str | None, ...]
+    differs: bool = False

@@ -117,9 +117,9 @@ class Rank(Struct, frozen=True):
     """One rank, or, before there are any, the process that the start waits for.
 
     name: as the server's log spells it ("TP0", "DP0 TP1"); "" for an only rank. label: what a sentence calls it
-    ("TP0", "the scheduler", "the launcher"). node: host name; "" for the host of the watch, where all are until sgmon
-    reads several hosts. phase: its own, not the server's. passed: its milestones, oldest first.
-    progress: (order of the phase, its end was printed), from lines that every rank prints; None: not comparable.
+    ("TP0", "the scheduler", "the launcher"). node: where it runs; "" on a single machine. phase: its own, not the
+    server's. passed: its milestones, oldest first. progress: (order of the phase, its end was printed), from lines
+    that every rank prints; None: not comparable.
     activity_t, non_cpu_t: watch seconds of its newest sign of activity that counts, and of the newest that is no CPU
     time; when it was first seen, where there is none. done: its own start is over while other ranks are behind.
     dumps: its stacks since then, oldest first.

@@ -11,7 +11,7 @@ from sgmon.model.baseline import Baseline, Eta
 from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.kernel import KernelReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
-from sgmon.model.node import NodeReading
+from sgmon.model.node import ComparedValue, NodeReading
 from sgmon.model.port import PortReading
 from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.procs import ProcsReading
@@ -157,6 +157,8 @@ class Snapshot(Struct, frozen=True):
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet
     saved: tuple[str, ...] = ()  # files this watch has written (flight recordings, bundles), newest last
     usual_s: tuple[tuple[str, float], ...] = ()  # (phase, usual seconds here) from finished starts; () when none
+    nodes: tuple[NodeView, ...] = ()  # where several are watched; see ``sgmon.analyse.nodes``
+    compared: tuple[ComparedValue, ...] = ()  # versions and flags of all nodes, those that differ first
 
     @property
     def family(self) -> str:
@@ -180,6 +182,15 @@ class Snapshot(Struct, frozen=True):
         since_t = self.server_seen_t or 0.0
         found = any(change.state == "ready" and change.t >= since_t for change in self.verdicts)
         return found or self.log.ready_line is not None
+
+    def of_node(self, name: str) -> Snapshot:
+        """What is known of one node, in its own clock; of all where there is one machine, or no such node."""
+        return next((view.snapshot for view in self.nodes if view.name == name), self)
+
+    @property
+    def parts(self) -> tuple[tuple[str, Snapshot], ...]:
+        """(name, snapshot) of every node; of a single machine itself, without a name."""
+        return tuple((view.name, view.snapshot) for view in self.nodes) or (("", self),)
 
     @property
     def began_t(self) -> float | None:
@@ -215,3 +226,23 @@ class Snapshot(Struct, frozen=True):
         began = self.server.started_epoch if self.server is not None else None
         same_clock = began is None or clock >= began - SAME_CLOCK_S
         return dated if same_clock and dated <= seen_t - READ_LATE_S else seen_t
+
+
+class NodeView(Struct, frozen=True):
+    """One node of several. snapshot: of its own events alone, its ``epoch`` the wall clock of that node, its ``t``
+    when it last said something. reading: its link; None: nothing was said of it. heard: its word is fresh."""
+
+    name: str
+    snapshot: Snapshot
+    reading: NodeReading | None = None
+    heard: bool = False
+
+    @property
+    def server(self) -> Server | None:
+        """Its server."""
+        return self.snapshot.server
+
+    @property
+    def verdict(self) -> Verdict:
+        """What its own events say, without the other nodes."""
+        return self.snapshot.verdict

@@ -67,6 +67,7 @@ class Verdict(Struct, frozen=True):
     next: tuple[NextStep, ...] = ()
     pending: str = ""  # a state that was found but has not held long enough to be shown
     pending_t: float = 0.0
+    nodes: tuple[str, ...] = ()  # where the culprit is; () on a single machine, or where it is on none
 
 
 class KillClock(Struct, frozen=True):

@@ -15,6 +15,7 @@ from sgmon.recording.replay import REWIND, SHOW, ReplaySource
 from sgmon.watch.auto_stacks import ALARMING, AutoStacks
 
 if TYPE_CHECKING:
+    from sgmon.analyse.nodes.store import NodesStore
     from sgmon.analyse.stacks.causes import Cause
     from sgmon.recording.writer import Recorder
     from sgmon.watch.persistence import Persistence
@@ -45,7 +46,7 @@ class Engine:
         user_causes: Sequence[Cause] = (),
     ) -> None:
         self.source = source
-        self.store = Store(source.epoch, replay=source.replay, user_causes=user_causes)
+        self.store: Store | NodesStore = Store(source.epoch, replay=source.replay, user_causes=user_causes)
         self.snapshot: Snapshot = self.store.snapshot
         self.log_text = LogIndex(live=not source.replay, epoch=source.epoch)
         self.failure = ""
@@ -166,10 +167,20 @@ class Engine:
             self._persistence.ring.keep(encoded)
         if isinstance(event.reading, LogReading):
             self.log_text.follow(event.reading)
+        if event.node and isinstance(self.store, Store):
+            self._take_nodes(self.store)
         before = self.snapshot.verdicts
         self.snapshot = self.store.step(event)
         if self.replay is not None and self.snapshot.verdicts[-1:] != before[-1:]:
             self.replay.change_seen()
+
+    def _take_nodes(self, before: Store) -> None:
+        """The first event that names a node has come: from now on there is a store for each."""
+        from sgmon.analyse.nodes.store import NodesStore  # a single machine never needs it
+
+        self.store = NodesStore(
+            self.source.epoch, replay=self.source.replay, user_causes=self._user_causes, first=before
+        )
 
     def _control(self, event: Event) -> None:
         """Of a replay: from the beginning again, or show where it is."""

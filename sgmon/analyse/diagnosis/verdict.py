@@ -70,7 +70,7 @@ COMMAND = "command"
 def diagnose(snapshot: Snapshot) -> Verdict:
     """The verdict of this moment; ``snapshot.verdict`` is the previous one."""
     if snapshot.server is None:
-        return _settle(snapshot, log_only(snapshot) or _no_server(snapshot))
+        return settle(snapshot, log_only(snapshot) or _no_server(snapshot))
     context = context_of(snapshot)
     found = with_forecast(context, with_cause(snapshot, _judge(context)))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
@@ -86,7 +86,7 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     if len(evidence) < MOST_EVIDENCE:
         evidence = (*evidence, *other_servers(snapshot))
     found = replace(found, evidence=evidence[:MOST_EVIDENCE])
-    return _settle(snapshot, replace(found, missing=missing_signals(context)))
+    return settle(snapshot, replace(found, missing=missing_signals(context)))
 
 
 def _judge(context: Context) -> Verdict:
@@ -239,7 +239,7 @@ def _unseen(context: Context) -> Verdict:
     )
 
 
-def _settle(snapshot: Snapshot, found: Verdict) -> Verdict:
+def settle(snapshot: Snapshot, found: Verdict) -> Verdict:
     """Keep since_t over equal verdicts; let a softer state wait until it has held."""
     old = snapshot.verdict
     if (found.state, found.rule) == (old.state, old.rule):

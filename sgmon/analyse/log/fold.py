@@ -85,6 +85,10 @@ class LogFold:
         self._epoch = epoch
         self._start()
 
+    def set_epoch(self, epoch: float) -> None:
+        """The wall clock at watch second 0 is known better."""
+        self._epoch = epoch
+
     def _start(self) -> None:
         self._known: LogRules | None = None
         self._rules = self._given or registry.log_rules()[0]

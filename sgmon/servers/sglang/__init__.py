@@ -76,6 +76,7 @@ FAMILY = ServerFamily(
             "device",
         }
     ),
+    node_flags=frozenset({"node_rank", "host", "port", "nccl_port", "base_gpu_id", "random_seed"}),
     env_prefixes=("SGLANG_", "SGL_"),
     packages=("sgl-kernel", "sglang-kernel"),
     start=START,

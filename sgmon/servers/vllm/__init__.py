@@ -45,6 +45,17 @@ FAMILY = ServerFamily(
     kill_clocks=kill_clocks,
     ends=ends.ENDS,
     start=start.RULES,
+    node_flags=frozenset(
+        {
+            "node_rank",
+            "headless",
+            "host",
+            "port",
+            "data_parallel_start_rank",
+            "data_parallel_rank",
+            "api_server_count",
+        }
+    ),
     env_prefixes=("VLLM_",),
     duration_flags=frozenset(
         {
