@@ -66,7 +66,7 @@ def addresses(start: Start) -> Iterator[Forecast]:
         return
     for one in start.facts.resolved:
         if one.error == "unknown":
-            yield _unresolved(start, one.what, one.name)
+            yield _unresolved(start, one.what, one.name, one.words)
         elif one.error:
             yield doubt(
                 "address", f"{one.what} {one.name}", f"{one.name} could not be resolved in time", signal="net"
@@ -83,11 +83,11 @@ def addresses(start: Start) -> Iterator[Forecast]:
             yield fine("address", f"{one.what} {one.name}", ", ".join(one.addresses[:3]), "net")
 
 
-def _unresolved(start: Start, what: str, name: str) -> Forecast:
-    """A name that another node brings may appear later: then it is a doubt."""
-    text = f"{name} cannot be resolved ({what})"
+def _unresolved(start: Start, what: str, name: str, words: str) -> Forecast:
+    """A name that another node brings may appear later: then it is a doubt. The rendezvous is node 0's own."""
+    text = f"{name} cannot be resolved ({what})" + (f": {words}" if words else "")
     step = NextStep("Name an address that this machine can resolve", f"getent hosts {name}")
-    if start.args.nnodes > 1 and what == "rendezvous":
+    if start.args.node_rank > 0 and what == "rendezvous":
         return doubt("unresolved", f"{what} {name}", f"{text}; it may be once that node is there", step, signal="net")
     why = "the resolver knows no such name, and no other node brings it: the server tries in vain until its time-out"
     stage = "rendezvous" if what == "rendezvous" else "port"

@@ -124,6 +124,17 @@ class QuietGap(Struct, frozen=True):
     after_line: int
 
 
+class Unresolved(Struct, frozen=True):
+    """A name that the ranks look for and the resolver does not know. words: the resolver's ("Name or service not
+    known"); line: the first that says so; times: how often it was said."""
+
+    host: str
+    port: int
+    words: str
+    line: int
+    times: int = 1
+
+
 class LogPart(Struct, frozen=True):
     """One of several servers in a text. name: who wrote its lines, as the envelope has it."""
 
@@ -164,6 +175,7 @@ class LogState(Struct, frozen=True):
     http_up_line: int | None = None
     bind_error_line: int | None = None
     dummy_health_line: int | None = None
+    unresolved: Unresolved | None = None  # the last one
     sigterm_line: int | None = None
     longest_gap: QuietGap | None = None
     warnings: int = 0

@@ -99,7 +99,7 @@ class ModelFolder(Struct, frozen=True):
 class Resolved(Struct, frozen=True):
     """An address of the arguments. what: "host" or "rendezvous". error: "" | "unknown" (no such name) | "failed".
 
-    here: whether a socket can be bound to it; None: not tried.
+    here: whether a socket can be bound to it; None: not tried. words: the resolver's ("Name or service not known").
     """
 
     what: str
@@ -107,6 +107,7 @@ class Resolved(Struct, frozen=True):
     addresses: tuple[str, ...] = ()
     error: str = ""
     here: bool | None = None
+    words: str = ""
 
 
 class Space(Struct, frozen=True):

@@ -227,7 +227,8 @@ def test_a_held_rendezvous_port() -> None:
 def test_addresses() -> None:
     lost = Preflight(resolved=(Resolved("rendezvous", "nowhere.invalid", error="unknown"),))
     assert said(start(None, lost)) == [("unresolved", DOOM)]
-    assert said(start(None, lost, nnodes=2, tp=2)) == [("unresolved", "warning")], "another node may bring the name"
+    assert said(start(None, lost, nnodes=2, tp=2)) == [("unresolved", DOOM)], "it is node 0's own name"
+    assert said(start(None, lost, nnodes=2, tp=2, node_rank=1)) == [("unresolved", "warning")], "node 0 may bring it"
     assert said(start(None, replace(lost, away=True))) == [], "the server asks another resolver"
     foreign = Preflight(resolved=(Resolved("host", "10.9.9.9", ("10.9.9.9",), here=False),))
     assert said(start(None, foreign)) == [("address", DOOM)]

@@ -1,46 +1,106 @@
-"""A rank that has no process at all: it died before anybody looked, and an old launcher never notices."""
+"""Ranks that have no process at all: they died, and were reaped, before anybody looked. Some parents never notice."""
 
 from __future__ import annotations
 
-from sgmon.analyse.diagnosis.context import Context
-from sgmon.model import Evidence, NextStep, Role, Verdict
-from sgmon.units import plural, rank_list
+from collections.abc import Iterator
 
-#: seconds that the other ranks must have been seen without it: ranks are born within a second of each other
+from sgmon.analyse.diagnosis.context import Context
+from sgmon.model import Evidence, NextStep, Process, Rank, Role, Verdict
+from sgmon.servers.family import Discovery
+from sgmon.units import duration, plural, rank_list
+
+#: how old the other ranks must be: ranks are born within a second of each other
 SEEN_S = 20.0
+#: the kernel's clock ticks in /proc/PID/stat (USER_HZ), the same on every architecture that is supported
+_TICKS = 100.0
+_SPAWNERS = frozenset({Role.LAUNCHER, Role.CONTROLLER, Role.ENGINE, Role.API_SERVER})
 
 
 def absent(context: Context) -> Verdict | None:
-    """Only for plain tensor parallelism on one node, where every rank must be a child of this launcher.
+    """The ranks of this node that the arguments ask for, without those that live: one look is enough.
 
-    Some launchers wait for a dead rank for ever.
+    Nothing is missing while a child is nameless, while a parent cannot go on spawning, or where a rank has a name
+    that was not expected. Of a rank that was seen its end is seen, too.
     """
-    args = context.args
-    if args.tp < 2 or (args.dp, args.pp, args.nnodes) != (1, 1, 1) or context.launcher is None:
+    expected, alive = expected_ranks(context), [rank for rank in context.ranks if rank.role is Role.WORKER]
+    here = {rank.name for rank in alive}
+    lost = tuple(rank for rank in expected if rank not in here)
+    if not (alive and lost) or context.launcher is None or not here <= set(expected) or _may_come(context, alive):
         return None
-    titled = [rank for rank in context.ranks if rank.role is Role.WORKER]
-    if not titled or len(titled) != len(context.ranks) or len(titled) >= args.tp:
+    if any(clock.rank in lost for clock in context.snapshot.clocks):
         return None
-    if any(v.clock is None or context.t - (v.clock.first_t or context.t) < SEEN_S for v in titled):
+    spoke = {rank.rank: rank.line for rank in context.snapshot.log.ranks if rank.rank in lost}
+    age_s = min(_age_s(context, rank) for rank in alive)
+    if age_s < SEEN_S and not spoke:
         return None
-    children = context.family.discovery.expected_children(Role.LAUNCHER, args, context.version)
-    here = {rank.name for rank in titled}
-    lost = tuple(slot.rank for slot in children if slot.role is Role.WORKER and slot.rank not in here)
-    if not lost:
-        return None
+    return _verdict(context, expected, alive, lost, spoke, age_s)
+
+
+def expected_ranks(context: Context) -> tuple[str, ...]:
+    """The ranks that the arguments give this node, as far as the family says who spawns what."""
+    if not context.args.known:
+        return ()
+    return tuple(_below(context, context.family.discovery, Role.LAUNCHER, ""))
+
+
+def _below(context: Context, discovery: Discovery, parent: Role, rank: str) -> Iterator[str]:
+    for slot in discovery.expected_children(parent, context.args, context.version):
+        own = discovery.rank_below(rank, slot.rank)
+        if slot.role is Role.WORKER:
+            yield own
+        elif slot.role in _SPAWNERS:
+            yield from _below(context, discovery, slot.role, own)
+
+
+def _may_come(context: Context, alive: list[Rank]) -> bool:
+    """Whether a rank may still be born, or live under another name."""
+    processes = [p for p in context.snapshot.procs.processes if p.alive]
+    nameless = len(alive) != len(context.ranks) or any(rank.process.rank_inferred for rank in alive)
+    held = any(p.halted for p in processes if p.role in _SPAWNERS)
+    return nameless or held or any(p.role is Role.IMPORTING for p in processes)
+
+
+def _age_s(context: Context, rank: Rank) -> float:
+    """Seconds since its process was started; where that is not known, since it was first seen."""
+    server = context.snapshot.server
+    if server is not None and server.started_epoch is not None:
+        process: Process = rank.process
+        began = server.started_epoch + (process.start_ticks - server.start_ticks) / _TICKS
+        return context.snapshot.epoch + context.t - began
+    return context.t - (rank.clock.first_t or context.t) if rank.clock is not None else 0.0
+
+
+def _verdict(
+    context: Context,
+    expected: tuple[str, ...],
+    alive: list[Rank],
+    lost: tuple[str, ...],
+    spoke: dict[str, int],
+    age_s: float,
+) -> Verdict:
+    assert context.launcher is not None
     worker = context.label(Role.WORKER)
     has = "has" if len(lost) == 1 else "have"
-    search = f"grep -n -i -E 'died|killed|exception' {context.snapshot.log.path}"
+    path = context.snapshot.log.path
+    search = f"grep -n -i -E 'died|killed|exception' {path}" if path else ""
+    evidence = [
+        Evidence("args", f"the arguments ask for {plural(len(expected), 'rank')} here: {rank_list(expected)}"),
+        Evidence(
+            "proc",
+            f"below the launcher (pid {context.launcher.pid}) {plural(len(alive), worker)} "
+            f"{'lives' if len(alive) == 1 else 'live'}, the youngest for {duration(age_s)}",
+        ),
+    ]
+    evidence += [
+        Evidence("log", f"{rank} spoke, last in line {line}", rank) for rank, line in list(spoke.items())[:1]
+    ]
     return Verdict(
         "crashed",
         f"{rank_list(lost)} {has} no process {context.in_phase}: gone before sgmon looked",
         phase=context.phase,
-        confidence=0.75,
+        confidence=0.9 if spoke else 0.75,
         rule="rank-absent",
         odd_ranks=lost,
-        evidence=(
-            Evidence("args", f"started with --tp {args.tp}"),
-            Evidence("proc", f"the launcher (pid {context.launcher.pid}) has {plural(len(titled), worker)}"),
-        ),
-        next=(NextStep("Look for its end in the log", search),),
+        evidence=tuple(evidence),
+        next=(NextStep("Look for its end in the log", search),) if search else (),
     )

@@ -7,6 +7,7 @@ from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order, oom_killed, order_of
 from sgmon.analyse.deaths.sayings import named_pid, names_a_process
 from sgmon.analyse.deaths.words import by_signal, how_it_ended, names, sigkill_fact, who
+from sgmon.analyse.diagnosis.by_design import unresolved
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
@@ -77,6 +78,9 @@ def _confidence(order: Order) -> float:
 
 def _headline(context: Context, order: Order) -> str:
     first, cause = order.first, order.cause
+    error = context.snapshot.log.error
+    if error is not None and (first is None or not first.signal) and _unresolved(context, error):
+        return _error_headline(context, error, _phase_of(context, error.rank))
     if cause is not None and (first is None or first.rank in ("", cause.rank)) and not order.candidates:
         return _error_headline(context, cause, _phase_of(context, cause.rank, first.pid if first else None))
     return _unknown_first(context, order) if first is None else _alone(context, first, bool(order.taken))
@@ -242,10 +246,20 @@ def _error_fact(error: LogError) -> Evidence:
 def _error_headline(context: Context, error: LogError, phase: str) -> str:
     """ "TP1: out of GPU memory (KV cache): 924.00 MiB asked, 230.00 MiB free"."""
     who = f"{error.rank}: " if error.rank else ""
-    words = cause_words(error, catalogue.of_family(context.snapshot.log.family))
+    words = _unresolved(context, error) or cause_words(error, catalogue.of_family(context.snapshot.log.family))
     stage = "after it was ready" if context.has_been_ready else context.phases.words(phase)
     amounts = figures(error)
     return f"{who}{words} ({stage})" + (f": {amounts}" if amounts else "")
+
+
+#: ends of a rendezvous to which a name may have led that nobody knows
+_NOT_MET = frozenset({"connect_timeout", "store_wait_timeout"})
+
+
+def _unresolved(context: Context, error: LogError) -> str:
+    """ "the rendezvous head:5000 cannot be resolved: Name or service not known", where that is why it timed out."""
+    nowhere = unresolved(context) if error.kind in _NOT_MET else None
+    return "" if nowhere is None else f"the rendezvous {nowhere[0]}"
 
 
 def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]:

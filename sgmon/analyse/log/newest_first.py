@@ -66,6 +66,7 @@ def renumbered(state: LogState, numbers: list[int]) -> LogState:
         http_up_line=maybe(state.http_up_line),
         bind_error_line=maybe(state.bind_error_line),
         dummy_health_line=maybe(state.dummy_health_line),
+        unresolved=state.unresolved and replace(state.unresolved, line=real(state.unresolved.line)),
         sigterm_line=maybe(state.sigterm_line),
         run_line=real(state.run_line),
     )

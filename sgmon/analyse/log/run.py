@@ -21,8 +21,9 @@ from sgmon.analyse.log.prefix import Origin, epoch, origin
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
 from sgmon.analyse.log.run_bars import RunBars
+from sgmon.analyse.log.unresolved import unresolved_in
 from sgmon.analyse.log.writers import Writers
-from sgmon.model.log import Milestone
+from sgmon.model.log import Milestone, Unresolved
 from sgmon.model.server import ServerArgs
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
@@ -43,6 +44,7 @@ class Run(Struct):
     version: str = ""
     bind_error_line: int | None = None
     sigterm_line: int | None = None
+    unresolved: Unresolved | None = None
     unhealthy_line: int | None = None
     noise: int = 0
     warnings: int = 0
@@ -200,6 +202,8 @@ class Run(Struct):
             self.errors.open_block(number, text, where, seen_t, named)
         elif not errors and not record.milestones and where.level in ("warning", "error") and where.source != "glog":
             self.warnings += 1
+        if special:
+            self.unresolved = unresolved_in(body, number, self.unresolved)
         if special and any(word in body for word in self.log.more):
             self.errors.context(body, where.rank)
             version = self.log.version.search(body[:4000])

@@ -65,6 +65,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         http_up_line=run.milestones.http_up_line,
         bind_error_line=run.bind_error_line,
         dummy_health_line=run.milestones.dummy_line,
+        unresolved=run.unresolved,
         sigterm_line=run.sigterm_line,
         gate_open=run.milestones.gate_open,
         warnings=run.warnings,

@@ -53,7 +53,7 @@ def _resolve(what: str, name: str) -> Resolved:
         return Resolved(what, name, error="failed")
     except socket.gaierror as err:
         unknown = err.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
-        return Resolved(what, name, error="unknown" if unknown else "failed")
+        return Resolved(what, name, error="unknown" if unknown else "failed", words=err.strerror or "")
     except (OSError, ValueError):
         return Resolved(what, name, error="failed")
 

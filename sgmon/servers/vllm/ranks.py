@@ -114,6 +114,8 @@ def _of_launcher(args: ServerArgs, version: str) -> tuple[Slot, ...]:
         headless_workers = args.headless and args.nnodes > 1 and args.node_rank > 0
         engines = _worker_slots(args) if headless_workers else (Slot(Role.ENGINE),)
         return (*engines, *_api_slots(args, version))
+    if dict(args.raw).get("data_parallel_backend") == "ray":
+        return _api_slots(args, version)  # the engine cores are actors
     coordinator = () if args.headless or _external(args) else (Slot(Role.CONTROLLER),)
     engines = tuple(Slot(Role.ENGINE, f"DP{first + at}") for at in range(count))
     return (*coordinator, *engines, *_api_slots(args, version))
@@ -137,6 +139,8 @@ def _external(args: ServerArgs) -> bool:
 
 
 def _worker_slots(args: ServerArgs) -> tuple[Slot, ...]:
+    if dict(args.raw).get("distributed_executor_backend", "") == "ray":
+        return ()  # actors, which Ray's own processes spawn
     return tuple(Slot(Role.WORKER, rank) for rank in _local_ranks(args))
 
 

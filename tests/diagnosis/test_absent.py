@@ -1,0 +1,81 @@
+"""Ranks that had died, and were reaped, before the one look that ``sgmon status`` takes."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from sgmon.analyse.store import Store
+from sgmon.model import Event, Process, ProcsReading, Role, Server, ServerArgs, ServerReading
+from tests.diagnosis.world import World
+
+BEGAN = 1_795_000_000.0  # when the server was started: tick 1000
+
+
+def looked(
+    args: ServerArgs, processes: list[tuple[Role, str]], age_s: float = 60.0, family: str = "sglang", **fields: object
+) -> Store:
+    """One look at a server whose processes are as old as it. fields: of every child."""
+    store = Store(BEGAN + age_s)
+    server = Server(100, 1000, BEGAN, args=args, args_source="command line", version="0.5.23", family=family)
+    if family == "vllm":
+        server = replace(server, version="0.32.0")
+    store.step(Event(0.0, "server", ServerReading(server)))
+    launcher = Process(100, 1, 1000, Role.LAUNCHER, state="S", cpu_s=9.0)
+    children = [
+        Process(101 + at, 100, 1001 + at, role, rank=rank, **{"state": "S", "cpu_s": 8.0, **fields})
+        for at, (role, rank) in enumerate(processes)
+    ]
+    store.step(Event(0.3, "procs", ProcsReading((launcher, *children), uid=0)))
+    store.step(Event(0.4, "tick"))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("family", "args", "processes", "lost"),
+    [
+        ("sglang", ServerArgs(dp=2), [(Role.CONTROLLER, ""), (Role.WORKER, "DP0")], ("DP1",)),
+        (
+            "sglang",
+            ServerArgs(dp=2, tp=2, raw=()),
+            [(Role.CONTROLLER, ""), (Role.WORKER, "DP0 TP0"), (Role.WORKER, "DP1 TP0"), (Role.WORKER, "DP1 TP1")],
+            ("DP0 TP1",),
+        ),
+        ("sglang", ServerArgs(tp=2, pp=2), [(Role.WORKER, f"PP{p} TP{t}") for p, t in ((0, 0), (0, 1), (1, 1))], ("PP1 TP0",)),
+        ("sglang", ServerArgs(tp=4, nnodes=2, node_rank=1), [(Role.WORKER, "TP2")], ("TP3",)),
+        ("vllm", ServerArgs(dp=2), [(Role.CONTROLLER, ""), (Role.WORKER, "DP0")], ("DP1",)),
+        ("vllm", ServerArgs(tp=2), [(Role.ENGINE, ""), (Role.WORKER, "TP1")], ("TP0",)),
+    ],
+)  # fmt: skip
+def test_one_look_names_the_rank_that_is_missing(family, args, processes, lost):
+    verdict = looked(args, processes, family=family).snapshot.verdict
+    assert (verdict.state, verdict.odd_ranks) == ("crashed", lost)
+    assert verdict.headline.startswith(f"{lost[0]} has no process")
+
+
+@pytest.mark.parametrize(
+    ("args", "processes", "more"),
+    [
+        (ServerArgs(dp=2), [(Role.WORKER, "DP0")], {"age_s": 4.0}),  # the other is about to be born
+        (ServerArgs(dp=2), [(Role.WORKER, "DP0"), (Role.IMPORTING, "")], {}),  # it lives, without a title
+        (ServerArgs(dp=2), [(Role.WORKER, "DP0"), (Role.CONTROLLER, "")], {"state": "T"}),  # its parent cannot
+        (ServerArgs(dp=2), [(Role.WORKER, "DP0 EP0")], {}),  # names of a version that is not known
+        (ServerArgs(dp=2, known=False), [(Role.WORKER, "DP0")], {}),
+        (ServerArgs(dp=2), [(Role.WORKER, "DP0"), (Role.WORKER, "DP1")], {}),
+    ],
+)
+def test_what_may_still_come_is_not_missing(args, processes, more):
+    assert looked(args, processes, **more).snapshot.verdict.state != "crashed"
+
+
+def test_actors_of_ray_are_no_children():
+    ray = ServerArgs(tp=2, raw=(("distributed_executor_backend", "ray"),))
+    assert looked(ray, [(Role.ENGINE, ""), (Role.WORKER, "TP0")], family="vllm").snapshot.verdict.state != "crashed"
+
+
+def test_a_rank_that_has_spoken_was_there_however_young_the_others_are():
+    world = World(2, args=ServerArgs(tp=2, model_path="/models/m")).to("weights")
+    world.ranks.pop()
+    world.run(1)
+    assert (world.verdict.state, world.verdict.odd_ranks) == ("crashed", ("TP1",))
+    assert "TP1 spoke, last in line" in world.verdict.evidence[2].text
