@@ -46,6 +46,7 @@ def gpu_lines(snapshot: Snapshot, index: int, width: int) -> list[Line]:
         rows += wrap(((" ! ", style), (words, style)), width, indent=3)
     rows += _memory(gpu, summary, width)
     rows += _plan(summary)
+    rows += _expected(snapshot, index)
     rows += _history(snapshot, gpu, summary, width)
     rows += _load(gpu, summary)
     rows += _slices(gpu)
@@ -135,6 +136,23 @@ def _plan(summary: GpuSummary) -> list[Line]:
         "r: the rest of the ranks (context, NCCL), s: the server's other processes, x: foreign, ?: nobody listed"
     )
     return [*rows, ((f" in the bar {letters}", "dim"),)]
+
+
+def _expected(snapshot: Snapshot, index: int) -> list[Line]:
+    """What the ranks were expected to take here, beside the same numbers above."""
+    plan = next((one for one in snapshot.memory_plans if one.gpu == index), None)
+    if plan is None or plan.weights_bytes is None:
+        return []
+    source = f"{plan.learned} finished starts" if plan.learned else "the headers of the shards"
+    rows = _head(f"what a rank was expected to take here, by {source}")
+    rows.append(_fact("  weights", size(plan.weights_bytes), "strong", f"error up to {plan.error:.0%}"))
+    if plan.kv_bytes is not None:
+        share = {"argument": "asked for", "formula": "as the server computes it", "default": "its default"}
+        tokens = "" if plan.tokens is None else f"{plan.tokens:,} tokens; "
+        note = f"{tokens}share {plan.share}, {share.get(plan.share_from, '')}"
+        rows.append(_fact("  KV and pools", size(plan.kv_bytes), "strong", note))
+        rows.append(_fact("  graphs", "?", "dim", f"with activations they have {size(plan.reserve_bytes)}"))
+    return rows
 
 
 def _history(snapshot: Snapshot, gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:

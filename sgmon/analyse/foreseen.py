@@ -10,6 +10,7 @@ from sgmon.analyse.diagnosis.holders import words
 from sgmon.analyse.gpu.holders import Holding, holdings, holdings_in
 from sgmon.analyse.gpu.rank_mapping import physical
 from sgmon.foresight.check import forecast
+from sgmon.foresight.plan import plans
 from sgmon.foresight.start import RankGpu, Start
 from sgmon.model import Gpu, GpuReading, Server, Snapshot
 from sgmon.model.preflight import Forecast, Preflight
@@ -21,15 +22,18 @@ from sgmon.units import size
 def with_forecasts(old: Snapshot, new: Snapshot) -> Snapshot:
     """``new`` with its forecasts, made anew only where something that they are made of has changed since ``old``."""
     if new.server is None or not new.server.args_known:
-        return replace(new, forecasts=()) if new.forecasts else new
+        return replace(new, forecasts=(), memory_plans=()) if new.forecasts else new
     if old.server is new.server and all(a is b for a, b in zip(_inputs(old), _inputs(new), strict=True)):
         return new
-    found = forecast(start_of(new, new.server))
-    return new if found == new.forecasts else replace(new, forecasts=found)
+    start = start_of(new, new.server)
+    found, planned = forecast(start), plans(start)
+    if found == new.forecasts and planned == new.memory_plans:
+        return new
+    return replace(new, forecasts=found, memory_plans=planned)
 
 
 def _inputs(snapshot: Snapshot) -> tuple[object, ...]:
-    return snapshot.preflight, snapshot.port, snapshot.gpu, snapshot.procs
+    return snapshot.preflight, snapshot.port, snapshot.gpu, snapshot.procs, snapshot.baseline
 
 
 def start_of(snapshot: Snapshot, server: Server) -> Start:
@@ -51,6 +55,8 @@ def start_of(snapshot: Snapshot, server: Server) -> Start:
         version,
         snapshot.gpu.driver,
         cards,
+        snapshot.baseline.memory if snapshot.baseline is not None else None,
+        snapshot.baseline.memory_count if snapshot.baseline is not None else 0,
     )
 
 
@@ -84,6 +90,7 @@ def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
         pid=others[0].pid if others else None,
         orphans=orphans,
         capability=_capability(gpu.name),
+        reserved_bytes=gpu.reserved_bytes or 0,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.usual import ready_after_s
+from sgmon.analyse.gpu.taken import taken
 from sgmon.export.json_schema import (
     SCHEMA,
     ActivityReport,
@@ -19,6 +20,7 @@ from sgmon.export.json_schema import (
     GpuReport,
     ListenerReport,
     LogReport,
+    MemoryPlanReport,
     MilestoneReport,
     MissingReport,
     PortReport,
@@ -33,6 +35,7 @@ from sgmon.export.json_schema import (
 )
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
 from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
+from sgmon.model.plan import MemoryPlan, MemoryTaken
 from sgmon.model.preflight import Level
 from sgmon.text import clean, masked_argv
 
@@ -80,6 +83,26 @@ def status_report(snapshot: Snapshot) -> StatusReport:
             for one in snapshot.forecasts
             if one.level is not Level.OK
         ),
+        memory_plans=tuple(_memory_plan(one, taken(snapshot)) for one in snapshot.memory_plans),
+    )
+
+
+def _memory_plan(plan: MemoryPlan, took: MemoryTaken | None) -> MemoryPlanReport:
+    return MemoryPlanReport(
+        gpu=plan.gpu,
+        ranks=safe(plan.ranks),
+        free_bytes=plan.free_bytes,
+        context_bytes=plan.context_bytes,
+        weights_bytes=plan.weights_bytes,
+        kv_bytes=plan.kv_bytes,
+        kv_tokens=plan.tokens,
+        reserve_bytes=plan.reserve_bytes,
+        share=plan.share,
+        share_from=plan.share_from,
+        learned=plan.learned,
+        taken_weights_bytes=None if took is None else took.weights_bytes,
+        taken_kv_bytes=None if took is None else took.kv_bytes,
+        taken_graph_bytes=None if took is None else took.graph_bytes,
     )
 
 

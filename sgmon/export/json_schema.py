@@ -269,6 +269,27 @@ class ForecastReport(Report, frozen=True):
     phase: str
 
 
+class MemoryPlanReport(Report, frozen=True):
+    """What a rank was expected to take of a GPU, in bytes, beside what the log says that it took (taken_*). null: not
+    known. learned: from how many finished starts; 0: from the files alone. reserve_bytes: left for activations and
+    CUDA graphs; share: of the memory, for weights and KV cache; share_from: "argument", "formula" or "default"."""
+
+    gpu: int
+    ranks: str
+    free_bytes: int | None
+    context_bytes: int | None
+    weights_bytes: int | None
+    kv_bytes: int | None
+    kv_tokens: int | None
+    reserve_bytes: int | None
+    share: float | None
+    share_from: str
+    learned: int
+    taken_weights_bytes: int | None
+    taken_kv_bytes: int | None
+    taken_graph_bytes: int | None
+
+
 class StatusReport(Report, frozen=True):
     """One look at a server. since_s: for how long this watch has seen the state.
 
@@ -303,6 +324,7 @@ class StatusReport(Report, frozen=True):
     usual: UsualReport | None
     verdicts: tuple[ChangeReport, ...]
     forecasts: tuple[ForecastReport, ...]
+    memory_plans: tuple[MemoryPlanReport, ...]
 
 
 class FailureText(Report, frozen=True):

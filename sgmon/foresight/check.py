@@ -29,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     machine.addresses,
     machine.interfaces,
     memory.gpu_memory,
+    memory.balance,
     memory.host_memory,
     memory.group_limits,
     disks.spaces,

@@ -1,73 +1,69 @@
-"""GPU memory and host memory: what the weights need at least, against what this start can have.
+"""GPU memory and host memory: what the weights and the KV cache need, against what this start can have.
 
-The weights of a rank are at least all bytes divided by the ranks that share them: nothing is divided further, while
-norms, small layers and, with few KV heads, whole projections are on every rank. More is needed (CUDA context 0.3-0.6
-GiB, NCCL buffers, graphs, workspaces, KV cache), so that a start whose least need is above what is free cannot go
-well. Between the least need and that plus ``MARGIN`` of it nothing is certain: that is a doubt.
+"Will fail" is said of the least that is needed (``MemoryPlan.least_bytes``) against the most that can be had
+(``most_bytes``). Between that and what is expected nothing is certain: that is a doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sgmon.foresight.plan import LEAST_CONTEXT_BYTES, plans
 from sgmon.foresight.start import RankGpu, Start, doomed, doubt, fine, unknown
-from sgmon.model.preflight import Forecast, ModelFolder
+from sgmon.foresight.weights import least_bytes
+from sgmon.model.plan import MemoryPlan
+from sgmon.model.preflight import Forecast
 from sgmon.model.verdict import NextStep
 from sgmon.units import size
 
-#: what a rank needs beyond the least: measured 3-8 % on real starts of dense models, and the CUDA context
-MARGIN, CONTEXT_BYTES = 0.08, 600 * 1024**2
+#: what a rank may need beyond the expected weights: real starts of dense models stay below
+MARGIN = 0.08
 HELD_SHARE = 0.02
 OPEN_FILES = 4096
-#: bytes of one element of a floating dtype of safetensors that a load may convert
-_FLOATS = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
-_HALF = 2
-
-
-def weights_bytes(model: ModelFolder) -> int | None:
-    """Least bytes of the whole model's weights in memory, by its shards' headers; None: not all can be read.
-
-    Floats wider than 16 bits may be loaded as 16 bits; every other dtype stays as it is.
-    """
-    used = [shard for shard in model.shards if model.indexed is None or shard.name in model.indexed]
-    if not used or any(shard.wanted_bytes is None for shard in used):
-        return None
-    return sum(
-        count * _HALF // _FLOATS[dtype] if _FLOATS.get(dtype, 0) > _HALF else count
-        for shard in used
-        for dtype, count in shard.weights
-    )
-
-
-def least_bytes(start: Start) -> int | None:
-    """Least bytes of weights on a rank; None: not known, or the arguments change what is loaded."""
-    model, options = start.facts.model, start.options
-    if model is None or not start.loads_files or options.partly_elsewhere:
-        return None
-    if options.quantization and not model.get("quant_method"):
-        return None  # made smaller while it is loaded
-    whole = weights_bytes(model)
-    return None if whole is None else whole // (start.args.tp * start.args.pp)
+#: SGLang's bound for the free memory of one GPU against another's, and what may lie between the two readings
+BALANCE, BALANCE_ERROR_BYTES = 0.9, 2 * 1024**3
 
 
 def gpu_memory(start: Start) -> Iterator[Forecast]:
-    """The weights fit beside what others hold; and the family's share of the memory holds them."""
+    """Weights and KV cache fit beside what others hold, and into the share of the memory that the server takes."""
     if start.on_cpu or not start.gpus:
         return
-    least = least_bytes(start)
+    by_gpu = {plan.gpu: plan for plan in plans(start)}
     for gpu in start.gpus:
         check = f"memory of GPU {gpu.index}"
-        if gpu.free_bytes is None or gpu.total_bytes is None:
+        plan = by_gpu.get(gpu.index)
+        if plan is None or gpu.total_bytes is None or gpu.free_bytes is None:
             yield unknown("gpu-memory", check, "not readable", "gpu")
             continue
         held = f"; held: {gpu.holders}" if gpu.holders else ""
-        share = _share_bytes(start, gpu)
-        if share is not None and start.family.start.share_of == "total" and share > gpu.free_bytes:
-            yield _less_than_share(start, gpu, check, share, held)
-        elif least is None:
+        asked = _asked_bytes(start, gpu, plan)
+        if asked is not None and asked > gpu.free_bytes:
+            yield _less_than_share(start, gpu, check, asked, held)
+        elif plan.least_bytes is None:
             yield _held(gpu, check)
         else:
-            yield _fit(start, gpu, check, least, share, held)
+            yield _fit(start, gpu, check, plan, held)
+
+
+def balance(start: Start) -> Iterator[Forecast]:
+    """No GPU of the ranks has much less free memory than another, where the server refuses that."""
+    rule = start.family.start.memory.balanced
+    free = sorted(((gpu.free_bytes, gpu) for gpu in start.gpus if gpu.free_bytes is not None), key=lambda one: one[0])
+    if rule is None or rule[0] not in start.facts.installed.proofs or start.args.tp < 2 or len(free) < 2:
+        return
+    if len(free) < len(start.gpus) or start.on_cpu or start.args.nnodes > 1 or start.args.dp > 1 or start.args.pp > 1:
+        return
+    (least, low), (most, high) = free[0], free[-1]
+    text = f"{size(least)} free on GPU {low.index}, {size(most)} on GPU {high.index}"
+    held = f"; held: {low.holders}" if low.holders else ""
+    if least >= BALANCE * most:
+        yield fine("gpu-balance", "balance of the GPUs", text, "gpu")
+    elif any(start.facts.variable(name) for name in rule[1]) or least >= BALANCE * (most - BALANCE_ERROR_BYTES):
+        yield doubt("gpu-balance", "balance of the GPUs", text + held, _free_it(low), signal="gpu", pid=low.pid)
+    else:
+        why = "the installed version refuses to start when one GPU has less than 0.9 of what another has free"
+        phase, step = start.phase("rendezvous"), _free_it(low)
+        yield doomed("gpu-balance", "balance of the GPUs", text + held, why, phase, step, signal="gpu", pid=low.pid)
 
 
 def _held(gpu: RankGpu, check: str) -> Forecast:
@@ -87,12 +83,11 @@ def _free_it(gpu: RankGpu) -> NextStep:
     return NextStep("See who holds the memory", "nvidia-smi")
 
 
-def _share_bytes(start: Start, gpu: RankGpu) -> float | None:
-    """What the weights and the KV cache may take of this GPU, as far as the arguments say."""
-    share = start.options.memory_share
-    if share is None or gpu.total_bytes is None or gpu.free_bytes is None:
+def _asked_bytes(start: Start, gpu: RankGpu, plan: MemoryPlan) -> float | None:
+    """What the server wants to be free of this GPU before it begins; None: it does not ask for that."""
+    if start.family.start.share_of != "total" or plan.share is None or gpu.usable_bytes is None:
         return None
-    return share * (gpu.total_bytes if start.family.start.share_of == "total" else gpu.free_bytes)
+    return plan.share * gpu.usable_bytes
 
 
 def _less_than_share(start: Start, gpu: RankGpu, check: str, share: float, held: str) -> Forecast:
@@ -103,21 +98,40 @@ def _less_than_share(start: Start, gpu: RankGpu, check: str, share: float, held:
     return doomed("gpu-share", check, text, why, start.phase("weights"), step, signal="gpu", pid=gpu.pid)
 
 
-def _fit(start: Start, gpu: RankGpu, check: str, least: int, share: float | None, held: str) -> Forecast:
-    free = gpu.free_bytes or 0
-    room = free if share is None else min(free, share)
-    part = "" if share is None else f" ({size(share)} by the memory share)"
-    need = f"weights of at least {size(least)} a rank"
-    text = f"{need}, {size(free)} free on GPU {gpu.index}{part}{held}"
+def _fit(start: Start, gpu: RankGpu, check: str, plan: MemoryPlan, held: str) -> Forecast:
+    least, most, free = plan.least_bytes or 0, plan.most_bytes or 0, plan.free_bytes or 0
+    expected = plan.weights_bytes or least
+    part = "" if plan.budget_bytes is None else f", {size(plan.budget_bytes)} for weights and KV cache"
+    text = f"weights of {size(expected)} a rank, {size(free)} free on GPU {gpu.index}{part}{held}"
     step = _free_it(gpu) if gpu.holders else NextStep("Divide the model among more GPUs")
-    if least > room:
+    one_request = _longest_bytes(start, plan)
+    if least > most:
         why = "less memory can be had than the weights take by their own headers, before any KV cache"
-        phase = start.phase("weights" if least > free else "kv_cache")
+        phase = start.phase("weights" if least > free - LEAST_CONTEXT_BYTES else "kv_cache")
         return doomed("gpu-memory", check, text, why, phase, step, signal="gpu", pid=gpu.pid)
-    if least * (1 + MARGIN) + CONTEXT_BYTES > room:
-        words = f"{text}: too close to say (the estimate's error is {MARGIN:.0%})"
+    if one_request is not None and least + one_request > most:
+        why = f"one request of the greatest length takes {size(one_request)} of KV cache, more than the weights leave"
+        step = NextStep("Start with a smaller --max-model-len, or divide the model among more GPUs")
+        return doomed("kv-cache", check, text, why, start.phase("kv_cache"), step, signal="gpu", pid=gpu.pid)
+    room = most if plan.budget_bytes is None else plan.budget_bytes
+    if max(least, expected) * (1 + MARGIN) + (one_request or 0) > room:
+        words = f"{text}: too close to say (the estimate's error is {plan.error:.0%})"
         return doubt("gpu-memory", check, words, step, signal="gpu", pid=gpu.pid)
-    return fine("gpu-memory", check, text, "gpu")
+    cache = "" if plan.kv_bytes is None else f": KV cache of about {size(plan.kv_bytes)}"
+    tokens = "" if plan.tokens is None else f" ({plan.tokens:,} tokens)"
+    return fine("gpu-memory", check, text + cache + tokens, "gpu")
+
+
+def _longest_bytes(start: Start, plan: MemoryPlan) -> int | None:
+    """KV cache of one request of the greatest length; None: not known, or the server does not insist on it."""
+    model = start.facts.model
+    if not start.family.start.memory.fits_longest or plan.token_bytes is None or model is None:
+        return None
+    asked = dict(start.args.raw).get("max_model_len", "")
+    if asked in ("", "None"):
+        length = model.number("max_position_embeddings")
+        return None if length is None else length * plan.token_bytes
+    return int(asked) * plan.token_bytes if asked.isdigit() else None
 
 
 def host_memory(start: Start) -> Iterator[Forecast]:

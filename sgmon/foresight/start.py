@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from sgmon.model import ServerArgs
+from sgmon.model.plan import MemoryTaken
 from sgmon.model.preflight import Forecast, Level, ModelFolder, Preflight
 from sgmon.model.verdict import NextStep
 from sgmon.servers.family import ServerFamily
@@ -13,7 +14,8 @@ from sgmon.servers.start_rules import StartOptions
 
 class RankGpu(Struct, frozen=True):
     """The GPU that a rank uses. others_bytes: held by processes that are not this start's; None: not known.
-    holders: who they are, in words. capability: of its CUDA cores (9.0); None: not known."""
+    holders: who they are, in words. capability: of its CUDA cores (9.0); None: not known. reserved_bytes: the
+    driver's own."""
 
     rank: str
     index: int
@@ -23,13 +25,18 @@ class RankGpu(Struct, frozen=True):
     pid: int | None = None
     capability: float | None = None
     orphans: tuple[int, ...] = ()  # pids of workers whose server is gone
+    reserved_bytes: int = 0
+
+    @property
+    def usable_bytes(self) -> int | None:
+        """What CUDA shows as its whole memory."""
+        return None if self.total_bytes is None else self.total_bytes - self.reserved_bytes
 
     @property
     def free_bytes(self) -> int | None:
         """What this start can have of it."""
-        if self.total_bytes is None or self.others_bytes is None:
-            return None
-        return self.total_bytes - self.others_bytes
+        usable = self.usable_bytes
+        return None if usable is None or self.others_bytes is None else usable - self.others_bytes
 
 
 class Start(Struct, frozen=True):
@@ -42,6 +49,8 @@ class Start(Struct, frozen=True):
     version: str = ""
     driver: str = ""
     cards: int | None = None  # GPUs that the driver lists; None: not asked
+    taken: MemoryTaken | None = None  # by finished starts of this kind, the median; None: there are none
+    taken_count: int = 0
 
     @property
     def options(self) -> StartOptions:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
 from sgmon.model import Baseline, Usual, UsualPhase
+from sgmon.model.plan import MemoryTaken
 
 #: how many finished starts make a baseline
 STARTS = 10
@@ -52,7 +53,20 @@ def summed(runs: Sequence[FinishedStart], words: str, *, narrow: bool = False) -
         lines=round(statistics.median(run.lines for run in runs)),
         milestones=_milestones(runs),
         phases=_phases(runs),
+        memory=_memory([one for run in runs if (one := run.memory) is not None]),
+        memory_count=sum(run.memory is not None for run in runs),
     )
+
+
+def _memory(taken: Sequence[MemoryTaken]) -> MemoryTaken | None:
+    """The median of each number over the starts that have it."""
+    if not taken:
+        return None
+    known = {
+        name: [value for one in taken if (value := getattr(one, name)) is not None]
+        for name in MemoryTaken.__struct_fields__
+    }
+    return MemoryTaken(**{name: round(statistics.median(values)) for name, values in known.items() if values})
 
 
 def p90(values: Sequence[float]) -> float | None:

@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from sgmon.analyse.phase_times import phase_seconds
+from sgmon.model.plan import MemoryTaken
 from sgmon.servers import registry
+
+#: before the names of ``MemoryTaken`` among the server's own numbers
+MEMORY = "memory."
 
 
 def flags_of(args: Iterable[tuple[str, str]]) -> str:
@@ -43,7 +47,8 @@ class PassedMilestone(Struct, frozen=True):
 
 
 class FinishedStart(Struct, frozen=True):
-    """One finished start. own: the server's own numbers, (name, seconds). gaps: (seconds, after line).
+    """One finished start. own: the server's own numbers, (name, seconds), and what a rank took of its GPU by the log,
+    ("memory.weights_bytes", bytes). gaps: (seconds, after line).
     foretold: rules that said until the end that it would fail, although it got ready: defects of sgmon."""
 
     key: StartKey
@@ -62,6 +67,13 @@ class FinishedStart(Struct, frozen=True):
     log: str = ""
     foretold: tuple[str, ...] = ()
     id: int | None = None
+
+    @property
+    def memory(self) -> MemoryTaken | None:
+        """What a rank took of its GPU; None: the log did not say."""
+        found = {name.removeprefix(MEMORY): round(value) for name, value in self.own if name.startswith(MEMORY)}
+        known = {name: value for name, value in found.items() if name in MemoryTaken.__struct_fields__}
+        return MemoryTaken(**known) if known else None
 
     @property
     def phases(self) -> tuple[tuple[str, float], ...]:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from msgspec.structs import asdict
+
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.foreseen import will_fail
-from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
+from sgmon.analyse.gpu.taken import taken
+from sgmon.history.finished_start import MEMORY, FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.family import OwnTime
@@ -69,7 +72,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         gaps=_gaps(log),
         args=server.args.raw,
         env=snapshot.start.env if snapshot.start is not None else (),
-        own=own or own_times(log),
+        own=(*(own or own_times(log)), *own_memory(snapshot)),
         headline=mask(clean(snapshot.verdict.headline, 300)),
         log=log.path or server.log_path,
         foretold=tuple(one.rule for one in will_fail(snapshot)) if outcome == "ready" else (),
@@ -107,6 +110,13 @@ def own_times(log: LogState) -> tuple[tuple[str, float], ...]:
         if text:
             return tuple((name, float(number)) for name, number in _TIMING.findall(text) if name in _own_times())
     return ()
+
+
+def own_memory(snapshot: Snapshot) -> tuple[tuple[str, float], ...]:
+    """What a rank took of its GPU, as ``FinishedStart.own`` keeps it."""
+    found = taken(snapshot)
+    values = {} if found is None else asdict(found)
+    return tuple((MEMORY + name, float(value)) for name, value in values.items() if value is not None)
 
 
 def compared_with_own(run: FinishedStart) -> tuple[tuple[str, float, float], ...]:

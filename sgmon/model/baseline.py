@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from sgmon.model.plan import MemoryTaken
+
 
 class Usual(Struct, frozen=True):
     """One milestone of ``count`` starts: seconds since the server began (median, p90) and its line in the log."""
@@ -40,7 +42,8 @@ class Baseline(Struct, frozen=True):
     """What is usual. ``like`` says in words how alike the starts are that it comes from; count 0: none was found.
 
     longest_quiet_s: the longest time without any activity of a rank that nine of ten starts stay under.
-    narrow: its starts are alike in everything, caches too.
+    narrow: its starts are alike in everything, caches too. memory: what a rank took, the median of memory_count
+    starts.
     """
 
     like: str = ""
@@ -52,3 +55,5 @@ class Baseline(Struct, frozen=True):
     lines: int | None = None
     milestones: tuple[Usual, ...] = ()
     phases: tuple[UsualPhase, ...] = ()
+    memory: MemoryTaken | None = None
+    memory_count: int = 0

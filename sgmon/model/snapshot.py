@@ -12,6 +12,7 @@ from sgmon.model.gpu import GpuLoad, GpuReading
 from sgmon.model.kernel import KernelReading
 from sgmon.model.log import LogReading, LogState, Milestone, RankProgress
 from sgmon.model.node import ComparedValue, NodeReading
+from sgmon.model.plan import MemoryPlan
 from sgmon.model.port import PortReading
 from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.procs import ProcsReading
@@ -152,6 +153,7 @@ class Snapshot(Struct, frozen=True):
     preflight: Preflight | None = None  # facts of the start; None: not read yet
     eta: Eta = Eta()
     forecasts: tuple[Forecast, ...] = ()  # what follows from them, the worst first
+    memory_plans: tuple[MemoryPlan, ...] = ()  # one for each GPU of the ranks here
     watch_dirs: WatchDirReading | None = None  # None: none was asked for, or not looked at yet
     kernel: KernelReading | None = None  # all that the kernel's log said; None: not asked
     baseline: Baseline | None = None  # from finished starts; None: not looked up, or none yet

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct, field
 
 from sgmon.model import ServerArgs
+from sgmon.servers.memory_rules import MemoryRules
 
 
 class StartOptions(Struct, frozen=True):
@@ -62,3 +63,4 @@ class StartRules(Struct, frozen=True):
     heads_assert: str = ""
     proofs: tuple[tuple[str, str, str], ...] = ()
     defects: tuple[Defect, ...] = ()
+    memory: MemoryRules = MemoryRules()

@@ -164,8 +164,11 @@ def _fit(path: Path, free: int, **args: object) -> list[tuple[str, str]]:
 def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     path = model(tmp_path / "m", bytes_each=10 * GIB)
     assert _fit(path, 19 * GIB) == [("gpu-memory", DOOM)]
-    assert _fit(path, 21 * GIB) == [("gpu-memory", "warning")], "within the error of the estimate"
-    assert _fit(path, 23 * GIB) == []
+    assert _fit(path, 21 * GIB) == [("gpu-memory", DOOM)], "the server leaves a sixth for activations and graphs"
+    share = ("mem_fraction_static", "0.95")
+    assert _fit(path, 21 * GIB, raw=(share,)) == [("gpu-memory", DOOM)]
+    assert _fit(path, 22 * GIB, raw=(share,)) == [("gpu-memory", "warning")], "within the error of the estimate"
+    assert _fit(path, 28 * GIB) == []
     assert _fit(path, 30 * GIB, raw=(("mem_fraction_static", "0.5"),)) == [("gpu-memory", DOOM)]
     assert _fit(path, 19 * GIB, raw=(("cpu_offload_gb", "8"),)) == [("gpu-held", "warning")], "not known"
     assert _fit(path, 19 * GIB, raw=(("quantization", "fp8"),)) == [

@@ -146,8 +146,9 @@ def _rate(points: Points) -> float | None:
 
 
 def plan_of(milestones: Iterable[Milestone], ranks: Sequence[str]) -> Plan:
-    """Differences of the "avail mem" that the ranks of this GPU print; a graph line says itself what it took."""
-    begin = end = pool = free = None
+    """What each part took: said by the line itself, else the difference of the "avail mem" that the ranks of this GPU
+    print before and after."""
+    begin = end = pool = free = weights = cache = None
     graphs: float | None = None
     for milestone in milestones:
         if ranks and milestone.rank not in ranks:
@@ -156,6 +157,11 @@ def plan_of(milestones: Iterable[Milestone], ranks: Sequence[str]) -> Plan:
         left = _bytes(fields.get("gb"))
         if milestone.name == "graph_end" and (took := _bytes(fields.get("used"))) is not None:
             graphs = (graphs or 0.0) + took
+        said = _bytes(fields.get("size"))
+        if said is not None and milestone.name == "load_end":
+            weights = said
+        elif said is not None and milestone.name == "profile_end":
+            cache = said
         if left is None:
             continue
         if milestone.name == "load_begin":
@@ -167,7 +173,12 @@ def plan_of(milestones: Iterable[Milestone], ranks: Sequence[str]) -> Plan:
         elif milestone.name != "graph_end":
             continue  # these print what is used, not what is left
         free = left
-    return Plan(_took(begin, end), _took(end, pool), graphs, free)
+    return Plan(
+        weights if weights is not None else _took(begin, end),
+        cache if cache is not None else _took(end, pool),
+        graphs,
+        free,
+    )
 
 
 def _took(before: float | None, after: float | None) -> float | None:

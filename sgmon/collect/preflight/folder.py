@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,11 +22,22 @@ KEYS = (
     *("model_type", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "hidden_size", "head_dim"),
     *("vocab_size", "torch_dtype", "dtype", "tie_word_embeddings", "kv_lora_rank", "qk_rope_head_dim"),
     *("num_experts", "num_local_experts", "n_routed_experts", "num_routed_experts", "max_position_embeddings"),
+    *("sliding_window", "use_sliding_window"),
 )
 _LAYER = re.compile(r"\blayers\.(\d+)\.")
 _SPARE = re.compile(r"\b(?:lm_head|mtp|nextn|visual|vision\w*|audio\w*|image\w*|multi_modal\w*|rotary_emb)\b")
-#: (path, size, mtime) -> its shard: a header does not change while these stay
-_KNOWN: dict[tuple[str, int, int], Shard] = {}
+
+
+class Shape(NamedTuple):
+    """What of its config decides which tensors are loaded. layers: its own; None: not known. head: whether the head
+    is a tensor of its own for sure."""
+
+    layers: int | None = None
+    head: bool = False
+
+
+#: (path, size, mtime, shape) -> its shard: a header does not change while these stay
+_KNOWN: dict[tuple[str, int, int, Shape], Shard] = {}
 
 
 def read(path: str, asked: str, *, elsewhere: bool = False) -> ModelFolder:
@@ -44,9 +55,8 @@ def read(path: str, asked: str, *, elsewhere: bool = False) -> ModelFolder:
     names = [name for name in names if _is_there(f"{path}/{name}", elsewhere)]
     config, config_error = _config(path, names)
     indexed, index_error = _index(path, names)
-    layers = dict(config or ()).get("num_hidden_layers")
-    depth = layers if isinstance(layers, int) else None
-    shards = tuple(_shard(path, name, depth) for name in names if name.endswith(".safetensors"))
+    shape = _shape(dict(config or ()))
+    shards = tuple(_shard(path, name, shape) for name in names if name.endswith(".safetensors"))
     return ModelFolder(
         asked,
         path,
@@ -127,21 +137,30 @@ def _json(path: str, limit: int) -> tuple[Any, str]:
         return None, clean(str(err), 120) if data else "it is empty"
 
 
-def _shard(path: str, name: str, layers: int | None) -> Shard:
+def _shape(config: dict[str, ConfigValue]) -> Shape:
+    """A model that generates text, whose config says that the head is not tied to the embeddings, loads its head."""
+    layers = config.get("num_hidden_layers")
+    generates = "ForCausalLM" in str(config.get("architectures", ""))
+    return Shape(
+        layers if isinstance(layers, int) else None, generates and config.get("tie_word_embeddings") is False
+    )
+
+
+def _shard(path: str, name: str, shape: Shape) -> Shard:
     try:
         status = os.stat(f"{path}/{name}")
     except OSError:
         return Shard(name, 0)
-    key = (f"{path}/{name}", status.st_size, status.st_mtime_ns)
+    key = (f"{path}/{name}", status.st_size, status.st_mtime_ns, shape)
     if key not in _KNOWN:
         try:
-            _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size, layers)
+            _KNOWN[key] = _header(f"{path}/{name}", name, status.st_size, shape)
         except OSError:
             return Shard(name, status.st_size)
     return _KNOWN[key]
 
 
-def _header(path: str, name: str, size: int, layers: int | None) -> Shard:
+def _header(path: str, name: str, size: int, shape: Shape) -> Shard:
     """8 bytes: length of the header, little-endian; the header: {name: {dtype, shape, data_offsets}}; the data."""
     with open(path, "rb") as file:
         first = file.read(8)
@@ -161,7 +180,7 @@ def _header(path: str, name: str, size: int, layers: int | None) -> Shard:
             if tensor != "__metadata__":
                 begin, stop = body["data_offsets"]
                 end = max(end, stop)
-                if _is_spare(tensor, layers):
+                if _is_spare(tensor, shape):
                     spare += stop - begin
                 else:
                     found[body["dtype"]] = found.get(body["dtype"], 0) + stop - begin
@@ -170,12 +189,14 @@ def _header(path: str, name: str, size: int, layers: int | None) -> Shard:
     return Shard(name, size, 8 + length + end, tuple(found.items()), spare)
 
 
-def _is_spare(tensor: str, layers: int | None) -> bool:
+def _is_spare(tensor: str, shape: Shape) -> bool:
     """Whether a tensor may be left out of the load: a head that is tied to the embeddings, layers beyond the model's
     own (of a draft), towers for pictures and sound, tables that are computed anew."""
     layer = _LAYER.search(tensor)
-    beyond = layers is not None and layer is not None and int(layer[1]) >= layers
-    return beyond or bool(_SPARE.search(tensor))
+    if shape.layers is not None and layer is not None and int(layer[1]) >= shape.layers:
+        return True
+    found = _SPARE.search(tensor)
+    return found is not None and not (shape.head and tensor == "lm_head.weight")
 
 
 def main() -> None:

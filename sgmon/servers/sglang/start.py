@@ -7,6 +7,7 @@ srt/models/registry.py, srt/configs/update_config.py, srt/entrypoints/http_serve
 from __future__ import annotations
 
 from sgmon.model import ServerArgs
+from sgmon.servers.sglang.memory import RULES as MEMORY
 from sgmon.servers.sglang.ranks import gpu_of, rank_labels
 from sgmon.servers.start_rules import Defect, StartOptions, StartRules
 
@@ -79,7 +80,9 @@ RULES = StartRules(
     proofs=(
         ("missing-shard", "srt/model_loader/weight_utils.py", "(incomplete download?)"),
         ("index-read", "srt/model_loader/weight_utils.py", 'json.load(f)["weight_map"]'),
+        ("balanced-memory", "srt/distributed/bootstrap.py", "pre_model_load_memory < local_gpu_memory * 0.9"),
     ),
+    memory=MEMORY,
     defects=(
         Defect(
             (0, 4, 10, 2),

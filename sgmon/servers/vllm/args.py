@@ -51,6 +51,8 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "max_model_len": (),
     "max_num_seqs": (),
     "gpu_memory_utilization": (),
+    "kv_cache_memory_bytes": (),
+    "kv_cache_dtype": (),
     "ssl_certfile": (),
     "ssl_keyfile": (),
     "ssl_ca_certs": (),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sgmon.model import ServerArgs
 from sgmon.servers.start_rules import StartOptions, StartRules
+from sgmon.servers.vllm import memory
 from sgmon.servers.vllm.ranks import api_servers, expected_ranks, gpu_of
 
 
@@ -60,5 +61,7 @@ RULES = StartRules(
         ),
         ("index-read", "model_executor/model_loader/weight_utils.py", 'weight_map = json.load(f)["weight_map"]'),
         ("heads-divisible", "config/model.py", "must be divisible by tensor parallel size"),
+        *memory.PROOFS,
     ),
+    memory=memory.RULES,
 )
