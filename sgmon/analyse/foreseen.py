@@ -14,9 +14,13 @@ from sgmon.foresight.plan import plans
 from sgmon.foresight.start import RankGpu, Start
 from sgmon.model import Gpu, GpuReading, Server, Snapshot
 from sgmon.model.preflight import Forecast, Preflight
+from sgmon.model.snapshot import ZONE_S
 from sgmon.servers import registry
 from sgmon.servers.family import ServerFamily
 from sgmon.units import size
+
+#: a log that grew this long after the first look is written now
+LIVE_S = 10.0
 
 
 def with_forecasts(old: Snapshot, new: Snapshot) -> Snapshot:
@@ -57,7 +61,21 @@ def start_of(snapshot: Snapshot, server: Server) -> Start:
         cards,
         snapshot.baseline.memory if snapshot.baseline is not None else None,
         snapshot.baseline.memory_count if snapshot.baseline is not None else 0,
+        links=snapshot.gpu.links,
+        skew_s=_skew_s(snapshot),
     )
+
+
+def _skew_s(snapshot: Snapshot) -> float | None:
+    """By how much the log's clock is ahead of this host's, without the time zone (quarters of an hour); None before
+    lines came while sgmon watched. A line can only come late: an advance is sure."""
+    log = snapshot.log
+    if log.clock_zero is None or log.last_byte_t is None:
+        return None
+    ahead = log.clock_zero - snapshot.epoch
+    skew = ahead - round(ahead / ZONE_S) * ZONE_S
+    live = log.last_byte_t - (snapshot.server_seen_t or 0.0) > LIVE_S
+    return skew if live else None
 
 
 def _gpus(snapshot: Snapshot, server: Server, family: ServerFamily, version: str) -> Iterable[RankGpu]:
@@ -91,6 +109,7 @@ def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
         orphans=orphans,
         capability=_capability(gpu.name),
         reserved_bytes=gpu.reserved_bytes or 0,
+        minor=gpu.minor,
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
+from sgmon.commands.gpus import ask_gpu
 from sgmon.commands.live import live_engine
 from sgmon.commands.wait import AtEnd, add_waiting_arguments, wait_for, waiting_of
 from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, watch_dirs
@@ -86,12 +87,48 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as err:
         return say_usage(err)
     print(f"started pid {started.child.pid}, log {started.log}", file=sys.stderr)
+    check_beside(args.command, started.child.pid)
     settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
     waiting.ended = lambda: started.child.poll() is not None
     code = wait_for(live_engine(settings), waiting, AtEnd(args.json, args.on_stall, args.report))
     words, code = ending(started, code)
     print(words, file=sys.stderr)
     return code
+
+
+def check_beside(command: list[str], pid: int) -> threading.Thread:
+    """Say on stderr what ``sgmon check`` says of the command, from a thread: the start does not wait for it. With
+    a screen the watch looks for itself when it first sees the server."""
+
+    def say() -> None:
+        lines = checked(command, pid)
+        if lines:
+            print("\n".join(lines), file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=say, daemon=True, name="check")
+    thread.start()
+    return thread
+
+
+def checked(command: list[str], pid: int) -> list[str]:
+    """What is not ok of the command that was started as ``pid``, in lines; [] where no server is seen behind it."""
+    from sgmon.commands import check
+
+    try:
+        server = check.server_of(command)
+    except UsageError:
+        return []
+    found = check.check(server, ask_gpu(Settings()))
+    own = tuple(one for one in found if one.pid is None or not _is_of(one.pid, pid))
+    return list(check.as_lines(server, own))
+
+
+def _is_of(pid: int, leader: int) -> bool:
+    """Whether a process is of the session that the server began: its own port is nobody else's."""
+    try:
+        return os.getsid(pid) == leader
+    except OSError:
+        return False
 
 
 def tell_the_end(started: Started, source: LiveSource) -> None:

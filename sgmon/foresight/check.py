@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from sgmon.foresight import disks, files, machine, memory, model, versions
+from sgmon.foresight import disks, files, gpus, machine, memory, model, parallel, topology, versions
 from sgmon.foresight.start import Start
 from sgmon.model.preflight import Forecast, Level
 
@@ -18,13 +18,17 @@ RULES: tuple[Rule, ...] = (
     files.tokenizer,
     model.chat_template,
     files.shards,
-    model.nodes,
-    model.heads,
-    model.stages,
-    model.experts,
-    model.devices,
-    model.driver,
-    model.quantisation,
+    parallel.nodes,
+    parallel.heads,
+    parallel.stages,
+    parallel.experts,
+    parallel.devices,
+    gpus.driver,
+    gpus.quantisation,
+    topology.peers,
+    topology.iommu,
+    topology.numa,
+    topology.driver_settings,
     machine.rendezvous_port,
     machine.addresses,
     machine.interfaces,
@@ -33,8 +37,12 @@ RULES: tuple[Rule, ...] = (
     memory.host_memory,
     memory.group_limits,
     disks.spaces,
+    disks.shared_memory,
     disks.stale_locks,
     versions.known_defects,
+    versions.demands,
+    versions.flashinfer,
+    machine.clock,
     machine.http_port,
 )
 _WORST = (Level.WILL_FAIL, Level.WARNING, Level.UNKNOWN, Level.OK)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 
 from sgmon.foresight.start import Start, doomed, doubt, fine
 from sgmon.model import Listener
-from sgmon.model.preflight import Forecast
+from sgmon.model.preflight import Forecast, Resolved
 from sgmon.model.verdict import NextStep
 from sgmon.text import clean
+from sgmon.units import duration
 
 #: characters of the name of a process in a headline
 NAME = 48
+#: what a log's clock may differ: lines come late, never early
+AHEAD_S, BEHIND_S = 10.0, 60.0
 _WILDCARDS = ("0.0.0.0", "::")
 
 
@@ -79,8 +83,29 @@ def addresses(start: Start) -> Iterator[Forecast]:
                 continue
             why = "the kernel refuses to bind a socket to it (EADDRNOTAVAIL)"
             yield doomed("address", f"host {one.name}", text, why, start.phase("port"), step, signal="net")
+        elif one.routed is False:
+            yield _no_route(start, one)
+        elif one.what == "rendezvous" and start.args.nnodes > 1 and all(map(_is_loopback, one.addresses)):
+            text = f"{one.name} is {', '.join(one.addresses[:2])} here: other nodes cannot be met there"
+            step = NextStep("Name an address of node 0 that the others can reach", f"getent hosts {one.name}")
+            yield doubt("loopback", f"{one.what} {one.name}", text, step, signal="net")
         else:
             yield fine("address", f"{one.what} {one.name}", ", ".join(one.addresses[:3]), "net")
+
+
+def _no_route(start: Start, one: Resolved) -> Forecast:
+    """The routing table of this machine leads to none of its addresses."""
+    text = f"no route leads to {one.name} ({', '.join(one.addresses[:2])})"
+    step = NextStep("Name an address that this machine can reach", f"ip route get {one.addresses[0]}")
+    why = "the kernel refuses every connection to it (ENETUNREACH), and the ranks of this node must connect to it"
+    return doomed("no-route", f"{one.what} {one.name}", text, why, start.phase("rendezvous"), step, signal="net")
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _unresolved(start: Start, what: str, name: str, words: str) -> Forecast:
@@ -89,7 +114,9 @@ def _unresolved(start: Start, what: str, name: str, words: str) -> Forecast:
     step = NextStep("Name an address that this machine can resolve", f"getent hosts {name}")
     if start.args.node_rank > 0 and what == "rendezvous":
         return doubt("unresolved", f"{what} {name}", f"{text}; it may be once that node is there", step, signal="net")
-    why = "the resolver knows no such name, and no other node brings it: the server tries in vain until its time-out"
+    why = "the resolver knows no such name, and a socket can be bound to an address alone"
+    if what == "rendezvous":
+        why = "the resolver knows no such name, and no other node brings it: the server tries until its time-out"
     stage = "rendezvous" if what == "rendezvous" else "port"
     return doomed("unresolved", f"{what} {name}", text, why, start.phase(stage), step, signal="net")
 
@@ -122,6 +149,20 @@ def interfaces(start: Start) -> Iterator[Forecast]:
             yield doubt("interface", name, f"{value}: no interface {', '.join(lost)} here", step, signal="net")
 
 
+def clock(start: Start) -> Iterator[Forecast]:
+    """The log's clock is this host's: it is compared with the moments at which its lines come."""
+    if start.skew_s is None:
+        return
+    if start.skew_s > AHEAD_S:
+        text = f"the log's clock is {duration(start.skew_s)} ahead of this machine's"
+    elif start.skew_s < -BEHIND_S:
+        text = f"the log's clock is {duration(-start.skew_s)} behind this machine's, or its lines come so late"
+    else:
+        yield fine("clock", "clock", "the log's clock is this machine's", "log")
+        return
+    yield doubt("clock", "clock", text, NextStep("Compare the clocks of both machines", "date -u"), signal="log")
+
+
 def _meets(start: Start) -> bool:
     """Whether there are ranks that must reach each other."""
     return start.args.tp * start.args.pp > 1
@@ -135,8 +176,6 @@ def _who(held: Listener) -> str:
 def _collides(held: Listener, host: str) -> bool:
     """Whether both sockets are of one address family and their addresses overlap. "::" may be of IPv6 alone."""
     its = held.address.rpartition(":")[0].strip("[]")
-    import ipaddress
-
     try:
         theirs, ours = ipaddress.ip_address(its), ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:

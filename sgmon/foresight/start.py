@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sgmon.model import ServerArgs
+from sgmon.model import GpuLink, ServerArgs
 from sgmon.model.plan import MemoryTaken
 from sgmon.model.preflight import Forecast, Level, ModelFolder, Preflight
 from sgmon.model.verdict import NextStep
@@ -26,6 +26,7 @@ class RankGpu(Struct, frozen=True):
     capability: float | None = None
     orphans: tuple[int, ...] = ()  # pids of workers whose server is gone
     reserved_bytes: int = 0
+    minor: int | None = None  # N of /dev/nvidiaN
 
     @property
     def usable_bytes(self) -> int | None:
@@ -51,6 +52,8 @@ class Start(Struct, frozen=True):
     cards: int | None = None  # GPUs that the driver lists; None: not asked
     taken: MemoryTaken | None = None  # by finished starts of this kind, the median; None: there are none
     taken_count: int = 0
+    links: tuple[GpuLink, ...] = ()
+    skew_s: float | None = None  # the log's clock less the host's, without the time zone; None: not known
 
     @property
     def options(self) -> StartOptions:

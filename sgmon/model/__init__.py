@@ -7,7 +7,7 @@ clock at 0); sizes are bytes; durations are seconds.
 
 from sgmon.model.activity import ActivityClock, Mark
 from sgmon.model.baseline import Baseline, Eta, Usual, UsualPhase
-from sgmon.model.gpu import Gpu, GpuLoad, GpuProcess, GpuReading, GpuSlice
+from sgmon.model.gpu import Gpu, GpuLink, GpuLoad, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.kernel import KernelLine, KernelReading
 from sgmon.model.log import (
     Bar,
@@ -91,6 +91,7 @@ __all__ = [
     "FdTarget",
     "Frame",
     "Gpu",
+    "GpuLink",
     "GpuLoad",
     "GpuProcess",
     "GpuReading",

@@ -76,6 +76,16 @@ class GpuLoad(Struct, frozen=True):
     util_max: int | None = None
 
 
+class GpuLink(Struct, frozen=True):
+    """Whether GPU ``one`` can read the memory of GPU ``two``. peer: "ok", or why not ("chipset not supported").
+    nvlink: whether NVLink connects them; None: not told."""
+
+    one: int
+    two: int
+    peer: str = "ok"
+    nvlink: bool | None = None
+
+
 class GpuReading(Struct, frozen=True):
     """All GPUs, or why there are none.
 
@@ -92,3 +102,4 @@ class GpuReading(Struct, frozen=True):
     remedy: str = ""
     state: str = ""
     failing_s: float | None = None
+    links: tuple[GpuLink, ...] = ()  # pairs of GPUs; empty: one GPU, or not told

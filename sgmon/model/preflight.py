@@ -100,6 +100,8 @@ class Resolved(Struct, frozen=True):
     """An address of the arguments. what: "host" or "rendezvous". error: "" | "unknown" (no such name) | "failed".
 
     here: whether a socket can be bound to it; None: not tried. words: the resolver's ("Name or service not known").
+    routed: whether the routing table leads to one of the addresses; None: not asked. source: the address of this
+    machine from which it would be reached.
     """
 
     what: str
@@ -108,10 +110,16 @@ class Resolved(Struct, frozen=True):
     error: str = ""
     here: bool | None = None
     words: str = ""
+    routed: bool | None = None
+    source: str = ""
 
 
 class Space(Struct, frozen=True):
-    """The file system of a folder that the start writes to. free_bytes None: it did not answer (``hung``)."""
+    """The file system of a folder that the start writes to. free_bytes None: it did not answer (``hung``).
+
+    free_files: how many more files it takes; None: not told, or no limit. quota_bytes: what the user's quota leaves;
+    None: no quota, or not readable. new_bytes: of files that were made there since the server began.
+    """
 
     what: str
     path: str
@@ -121,6 +129,9 @@ class Space(Struct, frozen=True):
     remote: bool = False
     hung: bool = False
     fstype: str = ""
+    free_files: int | None = None
+    quota_bytes: int | None = None
+    new_bytes: int = 0
 
 
 class Limits(Struct, frozen=True):
@@ -141,7 +152,8 @@ class Installed(Struct, frozen=True):
 
     model_file: where the model's class is; asserts: its lines that demand divisible heads. proofs: names of the
     family's proofs whose text is in this version.
-    cuda: the CUDA version that torch is built for; "": none, or not known.
+    cuda: the CUDA version that torch is built for; "": none, or not known. packages: (name, version) of installed
+    packages that matter, as their folders name them. demands: (name, least version) that this version asks for.
     """
 
     architectures: tuple[str, ...] | None = None
@@ -149,6 +161,31 @@ class Installed(Struct, frozen=True):
     asserts: tuple[str, ...] = ()
     proofs: tuple[str, ...] = ()
     cuda: str = ""
+    packages: tuple[tuple[str, str], ...] = ()
+    demands: tuple[tuple[str, str], ...] = ()
+
+    def package(self, name: str) -> str:
+        """Its version; "" where it was not found."""
+        return dict(self.packages).get(name, "")
+
+
+class Card(Struct, frozen=True):
+    """A GPU as the kernel has it. minor: N of /dev/nvidiaN. node: its NUMA node; None: not told. iommu: how the IOMMU
+    treats it ("DMA", "DMA-FQ": addresses are translated; "identity": passed through); "": none, or not told."""
+
+    minor: int
+    bus: str = ""
+    node: int | None = None
+    iommu: str = ""
+
+
+class Topology(Struct, frozen=True):
+    """What lies between the GPUs. nodes: NUMA nodes of this machine; None: not readable. registry: the driver's
+    RegistryDwords, which can switch peer access on or off."""
+
+    cards: tuple[Card, ...] = ()
+    nodes: int | None = None
+    registry: str = ""
 
 
 class Preflight(Struct, frozen=True):
@@ -174,6 +211,8 @@ class Preflight(Struct, frozen=True):
     installed: Installed = Installed()
     env: tuple[tuple[str, str], ...] = ()
     missing: tuple[Missing, ...] = ()
+    topology: Topology = Topology()
+    chat_template: Place | None = None  # of a file that the arguments name; None: they name none
 
     def variable(self, name: str) -> str:
         """A variable of the environment; "" when it is not set."""

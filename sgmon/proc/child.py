@@ -6,9 +6,9 @@ from __future__ import annotations
 import subprocess
 
 
-def output(argv: list[str], deadline_s: float) -> bytes | None:
-    """What ``argv`` prints; None when it fails, or has not ended after ``deadline_s`` seconds. It runs in a session
-    of its own, with nothing to read and its complaints thrown away."""
+def output(argv: list[str], deadline_s: float, codes: tuple[int, ...] = (0,)) -> bytes | None:
+    """What ``argv`` prints; None when it fails (ends with none of ``codes``), or has not ended after ``deadline_s``
+    seconds. It runs in a session of its own, with nothing to read and its complaints thrown away."""
     try:
         child = subprocess.Popen(
             argv,
@@ -24,4 +24,4 @@ def output(argv: list[str], deadline_s: float) -> bytes | None:
     except subprocess.TimeoutExpired:
         child.kill()  # not waited for: in state D it outlives the signal
         return None
-    return printed if child.returncode == 0 else None
+    return printed if child.returncode in codes else None

@@ -71,8 +71,9 @@ def start(path: Path | None, facts: Preflight | None = None, *, gpus: tuple[Rank
 
 
 def said(one: Start) -> list[tuple[str, str]]:
-    """(rule, level) of what is not fine."""
-    return [(found.rule, found.level.value) for found in forecast(one) if found.level is not Level.OK]
+    """(rule, level) of what is not fine. Of the GPUs' peers nothing is known where a test gives none."""
+    found = [one for one in forecast(one) if one.level is not Level.OK]
+    return [(one.rule, one.level.value) for one in found if (one.rule, one.level) != ("peers", Level.UNKNOWN)]
 
 
 def only(one: Start, rule: str) -> Forecast:

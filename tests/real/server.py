@@ -51,12 +51,15 @@ class RealServer:
         port: int | None = None,
         env: Mapping[str, str] | None = None,
         log: str = "",
+        wrap: tuple[str, ...] = (),
     ) -> None:
+        """wrap: the words before the command, which end in ``exec``."""
         self.port = free_port() if port is None else port
         self.log = directory / (log or f"server-{self.port}.log")
         self.flags = flags
         self.model = model
         self.env = dict(env or {})
+        self.wrap = wrap
         self.began_at = 0.0
         self.child: subprocess.Popen[bytes] | None = None
 
@@ -64,7 +67,16 @@ class RealServer:
         self.began_at = time.time()
         with open(self.log, "ab") as output:
             self.child = subprocess.Popen(
-                ["bash", str(self.SCRIPT), str(self.HOME), self.model, "--port", str(self.port), *self.flags],
+                [
+                    *self.wrap,
+                    "bash",
+                    str(self.SCRIPT),
+                    str(self.HOME),
+                    self.model,
+                    "--port",
+                    str(self.port),
+                    *self.flags,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -156,8 +168,9 @@ def real_server(
     port: int | None = None,
     env: Mapping[str, str] | None = None,
     log: str = "",
+    wrap: tuple[str, ...] = (),
 ) -> Iterator[RealServer]:
-    server = RealServer(directory, model, *flags, port=port, env=env, log=log).start()
+    server = RealServer(directory, model, *flags, port=port, env=env, log=log, wrap=wrap).start()
     try:
         yield server
     finally:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sgmon.collect.gpu.background import PcieRates, Xids
 from sgmon.collect.gpu.gateway import Place, serve
+from sgmon.collect.gpu.links import links
 
 _NOT_SUPPORTED = 3
 
@@ -35,6 +36,7 @@ class NvidiaReader:
         self._nvml = nvml
         self._place = place
         self._unsupported: set[tuple[int, str]] = set()
+        self._links: list[tuple[int, int, str, bool | None]] | None = None
         self._pcie: PcieRates | None = None
         self._xids: Xids | None = None
         self.errors: tuple[type[Exception], ...] = (nvml.NVMLError,)
@@ -54,7 +56,8 @@ class NvidiaReader:
         self._place("")
         if self._pcie is None and count and not skip:  # only beside calls that came back
             self._pcie, self._xids = PcieRates(self._nvml), Xids(self._nvml, count)
-        return {"gpus": gpus, "pcie_round": self._pcie.round if self._pcie else 0}
+            self._links = links(self._nvml, count, self._place)
+        return {"gpus": gpus, "links": self._links or [], "pcie_round": self._pcie.round if self._pcie else 0}
 
     def explain(self, err: Any) -> tuple[str, int]:
         """(words, NVML code)."""

@@ -13,7 +13,7 @@ from sgmon.collect.gpu.simulated import read_simulated
 from sgmon.collect.gpu.vendors import Vendor, vendor_here
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.collect.probes.child import ChildDiedError, GpuChild
-from sgmon.model import Gpu, GpuReading
+from sgmon.model import Gpu, GpuLink, GpuReading
 from sgmon.units import duration
 
 ANSWER_S = 2.0  # an answer takes 54 us per GPU on an H200; past this the driver hangs
@@ -172,7 +172,8 @@ class GpuProbe:
                 remedy=self._vendor.look,
                 state="silent",
             )
-        return GpuReading(gpus=tuple(gpus), driver=self._driver, source=self._vendor.source)
+        links = tuple(GpuLink(*link) for link in answer.get("links", ()))
+        return GpuReading(gpus=tuple(gpus), driver=self._driver, source=self._vendor.source, links=links)
 
     def _with_xids(self, gpu: Gpu, new: Sequence[int]) -> Gpu:
         """Xids of this child, after those that earlier children saw."""

@@ -102,6 +102,8 @@ def _config(path: str, names: list[str]) -> tuple[tuple[tuple[str, ConfigValue],
     method = (body.get("quantization_config") or inner.get("quantization_config") or {}).get("quant_method", "")
     if method:
         found["quant_method"] = clean(str(method), 40)
+    if any("expert" in name or "moe" in name for name in (*body, *inner)):
+        found["experts_named"] = True
     if body.get("auto_map"):
         found["auto_map"] = True
     if "tokenizer_config.json" in names:

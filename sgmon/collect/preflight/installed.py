@@ -15,6 +15,11 @@ from sgmon.servers.family import ServerFamily
 FILE_BYTES = 1 << 20
 #: torch/version.py: "cuda: Optional[str] = '12.8'"; None in a build for CPUs
 _CUDA = re.compile(r"^cuda\b[^=]*= ['\"]([\d.]+)", re.MULTILINE)
+#: packages of which combinations are known to fail
+PACKAGES = (
+    *("torch", "transformers", "flashinfer-python", "flashinfer-cubin"),
+    *(f"nvidia-{name}-{cuda}" for name in ("nccl", "cudnn") for cuda in ("cu12", "cu13")),
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -32,9 +37,39 @@ def look(inside: Inside, family: ServerFamily, site_packages: str, architectures
         name for name, path, text in family.start.proofs if text in inside.text(f"{package}/{path}", FILE_BYTES)
     )
     built = _CUDA.search(inside.text(f"{site_packages}/torch/version.py", 1 << 14))
+    demands = _demands(inside, package, *family.start.demands)
     return Installed(
-        tuple(sorted(known)) or None, file, dict(asserts).get(file, ()), proofs, built[1] if built is not None else ""
+        tuple(sorted(known)) or None,
+        file,
+        dict(asserts).get(file, ()),
+        tuple(dict.fromkeys(proofs)),
+        built[1] if built is not None else "",
+        _packages(inside, site_packages, {*PACKAGES, *(name for name, _ in demands)}),
+        demands,
     )
+
+
+def _demands(inside: Inside, package: str, file: str, pattern: str) -> tuple[tuple[str, str], ...]:
+    """(package, least version) that the installed version asks for."""
+    if not file:
+        return ()
+    found = re.finditer(pattern, inside.text(f"{package}/{file}", FILE_BYTES))
+    return tuple(dict.fromkeys((_plain(one["name"]), one["version"]) for one in found))
+
+
+def _packages(inside: Inside, site_packages: str, names: set[str]) -> tuple[tuple[str, str], ...]:
+    """(name, version) by the folders "NAME-VERSION.dist-info"; a package that has two of them is left out."""
+    found: dict[str, set[str]] = {}
+    for folder in inside.listing(site_packages):
+        name, dash, version = folder.removesuffix(".dist-info").partition("-")
+        if dash and folder.endswith(".dist-info") and _plain(name) in names:
+            found.setdefault(_plain(name), set()).add(version)
+    return tuple(sorted((name, min(versions)) for name, versions in found.items() if len(versions) == 1))
+
+
+def _plain(name: str) -> str:
+    """A package's name as PEP 503 spells it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @lru_cache(maxsize=4)

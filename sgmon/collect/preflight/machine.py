@@ -1,4 +1,4 @@
-"""Addresses, interfaces, disks and limits of the machine, as the server has them."""
+"""Addresses, interfaces and limits of the machine, as the server has them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import errno
 import ipaddress
 import os
 import socket
-from collections.abc import Iterator, Mapping
 
 import psutil
 from msgspec.structs import replace
 
-from sgmon.collect.preflight import locks
 from sgmon.discovery.inner import Inside
 from sgmon.model import Server
-from sgmon.model.preflight import Limits, Resolved, Space
-from sgmon.proc import cgroups, child, files, mounts
+from sgmon.model.preflight import Limits, Resolved
+from sgmon.proc import cgroups, files, mounts
 from sgmon.proc.guard import CallGuard, HungError
 
 RESOLVE_S = 3.0
-STATFS_S = 2.0
-#: free bytes are given in steps of this, so that an unchanged disk reads the same
-_STEP, _COARSE = 64 * 1024**2, 1024**3
+#: free memory is given in steps of this, so that an idle machine reads the same
+_COARSE = 1024**3
 _NAMES: CallGuard[tuple[str, ...]] = CallGuard()
 
 
@@ -34,12 +31,27 @@ def rendezvous(server: Server) -> tuple[str, int | None]:
     return host.strip("[]"), int(port)
 
 
-def resolved(server: Server) -> tuple[Resolved, ...]:
-    """The addresses that the arguments name. Asks the resolver, which may ask a name server; nobody else."""
+def resolved(server: Server, *, meets: bool = True) -> tuple[Resolved, ...]:
+    """The addresses that the arguments name. Asks the resolver, which may ask a name server; nobody else. meets:
+    whether the ranks meet at the rendezvous address of the arguments."""
     host = _resolve("host", server.args.host.strip("[]"))
     here = any(_can_bind(one) for one in host.addresses) if host.addresses else None
-    meeting = rendezvous(server)[0]
-    return (replace(host, here=here), *((_resolve("rendezvous", meeting),) if meeting else ()))
+    meeting, port = rendezvous(server) if meets else ("", None)
+    return (replace(host, here=here), *((_routed(_resolve("rendezvous", meeting), port or 1),) if meeting else ()))
+
+
+def _routed(found: Resolved, port: int) -> Resolved:
+    """With what the routing table says of its addresses: a datagram socket that is connected sends nothing (udp(7)),
+    and the call is refused where no route leads there."""
+    refused = 0
+    for address in found.addresses:
+        try:
+            with socket.socket(_family(address), socket.SOCK_DGRAM) as trial:
+                trial.connect((address, port))
+                return replace(found, routed=True, source=str(trial.getsockname()[0]))
+        except OSError as err:
+            refused += err.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+    return replace(found, routed=False) if found.addresses and refused == len(found.addresses) else found
 
 
 def _resolve(what: str, name: str) -> Resolved:
@@ -61,13 +73,16 @@ def _resolve(what: str, name: str) -> Resolved:
 def _can_bind(address: str) -> bool:
     """Whether a socket can be bound to the address, on a port of the kernel's choice. False only for an address that
     is not this machine's."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as trial:
+        with socket.socket(_family(address), socket.SOCK_STREAM) as trial:
             trial.bind((address, 0))
     except OSError as err:
         return err.errno != errno.EADDRNOTAVAIL
     return True
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def _addresses(name: str) -> tuple[str, ...]:
@@ -78,55 +93,6 @@ def _addresses(name: str) -> tuple[str, ...]:
 def interfaces() -> tuple[tuple[str, bool], ...]:
     """(name, is it up)."""
     return tuple(sorted((name, bool(state.isup)) for name, state in psutil.net_if_stats().items()))
-
-
-def spaces(inside: Inside, server: Server, environ: Mapping[str, str]) -> tuple[Space, ...]:
-    """The file systems that the start writes to; each once."""
-    home = environ.get("HOME") or "/root"
-    caches = environ.get("XDG_CACHE_HOME") or f"{home}/.cache"
-    asked = [("shared memory", "/dev/shm"), ("caches", caches), ("temporary files", environ.get("TMPDIR") or "/tmp")]
-    asked += [("caches", folder) for folder in locks.folders(environ)]
-    if server.log_kind == "file" and server.log_path:
-        asked.append(("log", os.path.dirname(server.log_path)))
-    return tuple(_unique(_space(inside, what, path) for what, path in asked))
-
-
-def _unique(found: Iterator[Space]) -> Iterator[Space]:
-    seen: set[tuple[object, ...]] = set()
-    for space in found:
-        key = (space.what, space.free_bytes, space.total_bytes, space.fstype, space.hung)
-        if key not in seen:
-            seen.add(key)
-            yield space
-
-
-def _space(inside: Inside, what: str, path: str) -> Space:
-    mount = mounts.of_path(inside.rows, path)
-    fstype = mount.fstype if mount is not None else ""
-    if inside.remote(path):
-        return _remote_space(what, path, inside.reach(path), fstype)
-    here = inside.reach(path)
-    while not os.path.exists(here) and len(here) > 1:
-        here = os.path.dirname(here)  # it will be made there
-    try:
-        seen = os.statvfs(here)
-    except OSError:
-        return Space(what, path, fstype=fstype)
-    free, total = seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize
-    return Space(what, path, _stepped(free), total, bool(seen.f_flag & os.ST_RDONLY), fstype=fstype)
-
-
-def _remote_space(what: str, path: str, here: str, fstype: str) -> Space:
-    said = child.output(["stat", "-f", "-c", "%a %b %S", here], STATFS_S)
-    cells = (said or b"").split()
-    if len(cells) != 3:
-        return Space(what, path, remote=True, hung=said is None, fstype=fstype)
-    free, total, unit = map(int, cells)
-    return Space(what, path, _stepped(free * unit), total * unit, remote=True, fstype=fstype)
-
-
-def _stepped(free: int) -> int:
-    return free if free < _STEP else free // _STEP * _STEP
 
 
 def limits(inside: Inside) -> Limits:

@@ -36,6 +36,22 @@ def look(inside: Inside, server: Server, path: str) -> ModelFolder | None:
     return ModelFolder(path, place=Place.ABSENT if absolute else Place.HUB)
 
 
+def template(inside: Inside, path: str) -> Place | None:
+    """Whether the file of a chat template is there; None: no file is named (a built-in one, or the text)."""
+    if not path or "\n" in path or "{" in path or not ("/" in path or path.endswith((".jinja", ".json"))):
+        return None
+    if inside.remote(path):
+        return Place.FILE if inside.has(path) else Place.HIDDEN  # a mount that did not answer looks the same
+    here = inside.reach(path)
+    try:
+        os.stat(here)
+    except FileNotFoundError:
+        return Place.ABSENT
+    except OSError:
+        return Place.HIDDEN
+    return Place.FILE
+
+
 def _at(inside: Inside, path: str, asked: str) -> ModelFolder:
     """One folder, at its path as the server sees it."""
     inner = os.path.normpath(path)

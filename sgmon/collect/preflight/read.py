@@ -6,7 +6,7 @@ import os
 
 from msgspec.structs import replace
 
-from sgmon.collect.preflight import installed, locks, machine, models
+from sgmon.collect.preflight import disks, installed, locks, machine, models, topology
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.start import telling
 from sgmon.discovery import inner
@@ -28,26 +28,31 @@ def read(root: str, server: Server, *, started: bool = True) -> Preflight:
     known = environ or {}
     family = registry.get(server.family)
     options = family.start.options(server.args)
+    port = machine.rendezvous(server)[1] if family.start.meets(server.args) else None
+    # who listens is asked first: what is slow below gives the server time to open its own port
+    http = None if started or not server.args.port else _listeners(root, None, server.args.port)
+    meeting = None if port is None else _listeners(root, server.pid if started else None, port)
     model = models.look(inside, server, server.args.model_path)
-    port = machine.rendezvous(server)[1]
     away = bool(inside.prefix) or _other_network(root, server.pid)
     return Preflight(
         key=server.key if started else None,
         model=model,
         tokenizer=_other(inside, server, options.tokenizer_path),
         draft=_other(inside, server, options.draft_path),
-        port=None if started or not server.args.port else _listeners(root, None, server.args.port),
-        rendezvous=None if port is None else _listeners(root, server.pid if started else None, port),
+        port=http,
+        rendezvous=meeting,
         rendezvous_port=port,
-        resolved=machine.resolved(server),
+        resolved=machine.resolved(server, meets=family.start.meets(server.args)),
         interfaces=machine.interfaces(),
         away=away,
-        spaces=machine.spaces(inside, server, known),
+        spaces=disks.spaces(inside, server, known),
         stale_locks=() if away else locks.stale(root, known),
         limits=machine.limits(inside),
         installed=installed.look(inside, family, server.site_packages, _architectures(model)),
         env=_settings(server, known),
         missing=() if environ is not None else (_HIDDEN,),
+        topology=topology.look(root),
+        chat_template=models.template(inside, options.chat_template),
     )
 
 

@@ -42,8 +42,9 @@ def vllm_server(
     port: int | None = None,
     env: Mapping[str, str] | None = None,
     log: str = "",
+    wrap: tuple[str, ...] = (),
 ) -> Iterator[VllmServer]:
-    server = VllmServer(directory, model, *flags, port=port, env=env, log=log)
+    server = VllmServer(directory, model, *flags, port=port, env=env, log=log, wrap=wrap)
     server.start()
     try:
         yield server
