@@ -299,7 +299,8 @@ class Overview(Screen[None]):
             self.notify("the verdict names no line of the log", markup=False)
             return
         self._activate("4")
-        cast("LogPanel", self.panels["4"]).goto_line(number)
+        nodes = self.shown.verdict.nodes
+        cast("LogPanel", self.panels["4"]).goto_line(number, nodes[0] if nodes else "")
 
     async def action_log(self, action: str) -> None:
         self._activate("4")

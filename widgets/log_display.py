@@ -154,6 +154,7 @@ class LogDisplay(Panel[LogView]):
             rank_width=rank_width,
             pattern=self.search.pattern,
             milestones=view.milestones,
+            node_width=min(10, max(map(cell_len, view.nodes))) if len(view.nodes) > 1 and width >= 70 else 0,
         )
         wrap_width = max(24, self.row_format.room)
         if wrap_width != self.window.expanded_width:

@@ -33,6 +33,7 @@ class LogView(Struct, frozen=True):
     quiet_s: int = 0
     rate: float | None = None
     milestones: frozenset[int] | None = None
+    nodes: tuple[str, ...] = ()  # whose logs these are, where there are several
 
 
 class LogFacts:
@@ -59,11 +60,12 @@ class LogFacts:
             exact=text.indexed >= text.size,
             writer_offset=text.writer_offset,
             expected=expected_ranks(snapshot),
-            first_t=log.first_t,
+            first_t=None if snapshot.nodes else log.first_t,
             last_byte_age_s=age_s,
             quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
             rate=self._rate(snapshot.t, text.size),
-            milestones=self._milestones(log),
+            milestones=None if snapshot.nodes else self._milestones(log),
+            nodes=tuple(view.name for view in snapshot.nodes),
         )
 
     def _milestones(self, log: LogState) -> frozenset[int] | None:

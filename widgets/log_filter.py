@@ -118,13 +118,14 @@ def _any_in(literals: tuple[str, ...], text: str) -> bool:
 
 
 class LogFilter(Struct, frozen=True):
-    """Which lines pass: of one rank, with or without a pattern."""
+    """Which lines pass: of one rank, of one node, with or without a pattern."""
 
     rank: str = ""
     pattern: Pattern | None = None
+    node: str = ""
 
     def passes(self, line: LogLine) -> bool:
-        if self.rank and line.rank != self.rank:
+        if (self.rank and line.rank != self.rank) or (self.node and line.node != self.node):
             return False
         return self.pattern is None or self.pattern.hits(line)
 

@@ -19,8 +19,20 @@ HINTS: tuple[tuple[str, str], ...] = (
 FROM_ANY_PANEL = frozenset(
     f"log.{name}"
     for name in (
-        *("pageup", "pagedown", "search", "next", "previous", "only", "inverse", "rank", "rank_back", "error"),
-        *("error_back", "warning", "warning_back", "milestone", "milestone_back", "wrap", "clock", "noise", "every"),
+        *("pageup", "pagedown", "search", "next", "previous", "only", "inverse", "rank", "rank_back", "node"),
+        *(
+            "node_back",
+            "error",
+            "error_back",
+            "warning",
+            "warning_back",
+            "milestone",
+            "milestone_back",
+            "wrap",
+            "clock",
+            "noise",
+            "every",
+        ),
     )
 )
 
@@ -38,6 +50,8 @@ BINDINGS: list[Binding] = [
     Binding("exclamation_mark", "inverse", "only lines that do not hit", show=False, id="log.inverse"),
     Binding("r", "rank(1)", "only the next rank", show=False, id="log.rank"),
     Binding("R", "rank(-1)", "only the rank before", show=False, id="log.rank_back"),
+    Binding("a", "node(1)", "only the next node", show=False, id="log.node"),
+    Binding("A", "node(-1)", "only the node before", show=False, id="log.node_back"),
     Binding("e", "jump('error', 1)", "next error", show=False, id="log.error"),
     Binding("E", "jump('error', -1)", "error before", show=False, id="log.error_back"),
     Binding("w", "jump('warning', 1)", "next warning", show=False, id="log.warning"),

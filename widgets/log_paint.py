@@ -28,6 +28,7 @@ class RowFormat(Struct, frozen=True):
     pattern: Pattern | None = None
     wraps: bool = False
     milestones: frozenset[int] | None = None  # numbers of the lines that are milestones; None: as described
+    node_width: int = 0  # 0: the log of one machine
 
     @property
     def has_clock(self) -> bool:
@@ -37,7 +38,11 @@ class RowFormat(Struct, frozen=True):
     @property
     def lead(self) -> int:
         """Cells before the message."""
-        return GUTTER + (9 if self.has_clock else 0) + (self.rank_width + 1 if self.rank_width else 0)
+        return (
+            GUTTER
+            + (9 if self.has_clock else 0)
+            + sum(width + 1 for width in (self.node_width, self.rank_width) if width)
+        )
 
     @property
     def room(self) -> int:
@@ -110,11 +115,19 @@ def _lead(placed: Placed, row_format: RowFormat) -> Line:
     spans: list[Span] = [(" ", ""), (mark, style), (" ", "")]
     if row_format.has_clock:
         spans.append((f"{_clock(row, row_format) if first else '':>8} ", "dim"))
+    if row_format.node_width:
+        node = row.line.node if first and row.count < 2 else ""
+        spans += [cell(short_name(node, row_format.node_width), row_format.node_width, "dim"), (" ", "")]
     if row_format.rank_width:
         ranks = rank_list(row.ranks) if first else ""
         colour = rank_style(row.ranks[0]) if len(row.ranks) == 1 else "strong"
         spans += [cell(ranks, row_format.rank_width, colour), (" ", "")]
     return tuple(spans)
+
+
+def short_name(node: str, width: int) -> str:
+    """A node's name in ``width`` cells: its end tells it from the others ("…de-17")."""
+    return node if cell_len(node) <= width else "…" + node[-(width - 1) :]
 
 
 def _clock(row: Row, row_format: RowFormat) -> str:

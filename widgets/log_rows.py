@@ -219,7 +219,8 @@ class Folder:
         if found is None:
             return
         stem = _BAR_NAME.split(draft.message, maxsplit=1)[0].strip()
-        name, nameless = f"{stem}/{found[2]}", f"/{found[2]}"
+        node = draft.line.node
+        name, nameless = f"{node}:{stem}/{found[2]}", f"{node}:/{found[2]}"
         older = self._bars.get(name) or self._bars.pop(nameless, None)
         if older is not None:
             before = _COUNT.search(older.message)

@@ -34,6 +34,7 @@ class LogSearch:
         self.pattern: Pattern | None = None
         self.only_hits = False
         self.rank = ""
+        self.node = ""
         self.noise_shown = False
         self.every_line = False
         self._search: LineSearch | None = None
@@ -45,11 +46,11 @@ class LogSearch:
 
     @property
     def filter(self) -> LogFilter:
-        return LogFilter(self.rank, self.pattern if self.only_hits else None)
+        return LogFilter(self.rank, self.pattern if self.only_hits else None, self.node)
 
     @property
     def is_filtering(self) -> bool:
-        return bool(self.rank) or (self.only_hits and self.pattern is not None)
+        return bool(self.rank or self.node) or (self.only_hits and self.pattern is not None)
 
     @property
     def is_looking(self) -> bool:
@@ -69,7 +70,8 @@ class LogSearch:
     @property
     def state(self) -> object:
         share = round(self.share, 2)
-        return (self.pattern, self.only_hits, self.rank, self.noise_shown, self.every_line, share, self._hits is None)
+        by = (self.rank, self.node)
+        return (self.pattern, self.only_hits, by, self.noise_shown, self.every_line, share, self._hits is None)
 
     def apply(self) -> None:
         """Take up what was changed above; rows of before are void."""
@@ -120,7 +122,7 @@ class LogSearch:
             self._search = None
             return True
         self._stop_counting()
-        self.pattern, self.only_hits, self.rank = None, False, ""
+        self.pattern, self.only_hits, self.rank, self.node = None, False, "", ""
         self.apply()
         return False
 
@@ -200,9 +202,7 @@ class LogSearch:
 
     def title(self, offset: int) -> Line:
         """What the title says about it. offset: of the line at the cursor."""
-        spans: list[tuple[str, str]] = []
-        if self.rank:
-            spans.append((f" {self.rank} only ", "key"))
+        spans = [(f" {only} only ", "key") for only in (self.rank, self.node) if only]
         if self.pattern is not None:
             verb = "only " if self.only_hits else ""
             spans.append((f" {verb}{crop(((self.pattern.label, ''),), 24)[0][0]} ", "key"))

@@ -66,9 +66,9 @@ class LogPanel(LogDisplay):
             self.row_format = replace(self.row_format, x=max(0, min(4096, self.row_format.x + cells)))
         self._notify("")
 
-    def goto_line(self, number: int) -> None:
-        """Show line ``number`` (from 1); other panels lead here."""
-        offset = self.log_text.offset_of(number)
+    def goto_line(self, number: int, node: str = "") -> None:
+        """Show line ``number`` (from 1), of one node's log where there are several; other panels lead here."""
+        offset = self.log_text.offset_of(number, node)
         if offset is not None:
             self.goto_offset(offset)
         elif self.log_text.indexed < self.log_text.size:
@@ -218,6 +218,18 @@ class LogPanel(LogDisplay):
         else:
             at = ranks.index(self.search.rank) if self.search.rank in ranks else 0
             self.search.rank = ranks[(at + step) % len(ranks)]
+        self.search.apply()
+        self._notify("")
+
+    def action_node(self, step: int) -> None:
+        nodes = ["", *(self.view.nodes if self.view is not None else ())]
+        if len(nodes) < 3:
+            self._notify("this log is of one machine")
+            return
+        chosen = self.viewport.chosen
+        here = chosen.row.line.node if chosen is not None and not self.viewport.following else ""
+        at = nodes.index(self.search.node) if self.search.node in nodes else 0
+        self.search.node = here if not self.search.node and here in nodes[1:] else nodes[(at + step) % len(nodes)]
         self.search.apply()
         self._notify("")
 

@@ -29,7 +29,10 @@ class LogReading(Struct, frozen=True):
 
 
 class LogLine(Struct, frozen=True):
-    """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any."""
+    """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any.
+
+    node: who wrote it, where the logs of several are one text.
+    """
 
     number: int
     text: str
@@ -38,6 +41,7 @@ class LogLine(Struct, frozen=True):
     level: str = ""  # "" | info | warning | error
     kind: str = ""  # "" | milestone | bar | error | traceback | noise | access
     milestone: str = ""
+    node: str = ""
 
 
 class Milestone(Struct, frozen=True):

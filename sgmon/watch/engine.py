@@ -15,6 +15,7 @@ from sgmon.recording.replay import REWIND, SHOW, ReplaySource
 from sgmon.watch.auto_stacks import ALARMING, AutoStacks
 
 if TYPE_CHECKING:
+    from sgmon.analyse.log.nodes_index import NodesLogIndex
     from sgmon.analyse.nodes.store import NodesStore
     from sgmon.analyse.stacks.causes import Cause
     from sgmon.recording.writer import Recorder
@@ -48,7 +49,8 @@ class Engine:
         self.source = source
         self.store: Store | NodesStore = Store(source.epoch, replay=source.replay, user_causes=user_causes)
         self.snapshot: Snapshot = self.store.snapshot
-        self.log_text = LogIndex(live=not source.replay, epoch=source.epoch)
+        self.log_text: LogIndex = LogIndex(live=not source.replay, epoch=source.epoch)
+        self._logs: NodesLogIndex | None = None  # ``log_text``, where there are several nodes
         self.failure = ""
         self.ended = threading.Event()
         self._recorder = recorder
@@ -165,29 +167,47 @@ class Engine:
             self._recorder.take(encoded)
         if encoded is not None and self._persistence is not None:
             self._persistence.ring.keep(encoded)
-        if isinstance(event.reading, LogReading):
-            self.log_text.follow(event.reading)
         if event.node and isinstance(self.store, Store):
             self._take_nodes(self.store)
         before = self.snapshot.verdicts
         self.snapshot = self.store.step(event)
+        self._follow_log(event)
         if self.replay is not None and self.snapshot.verdicts[-1:] != before[-1:]:
             self.replay.change_seen()
 
     def _take_nodes(self, before: Store) -> None:
         """The first event that names a node has come: from now on there is a store for each."""
-        from sgmon.analyse.nodes.store import NodesStore  # a single machine never needs it
+        from sgmon.analyse.log.nodes_index import NodesLogIndex  # a single machine never needs them
+        from sgmon.analyse.nodes.store import NodesStore
 
         self.store = NodesStore(
             self.source.epoch, replay=self.source.replay, user_causes=self._user_causes, first=before
         )
+        if self._logs is None:
+            self.log_text.close()
+            self.log_text = self._logs = NodesLogIndex(epoch=self.source.epoch)
+
+    def _follow_log(self, event: Event) -> None:
+        """Keep the text of the log; of several nodes in the order of time."""
+        reading, logs, store = event.reading, self._logs, self.store
+        if logs is None or isinstance(store, Store):
+            if isinstance(reading, LogReading):
+                self.log_text.follow(reading)
+        elif isinstance(reading, LogReading):
+            own = store.snapshot_of(event.node)
+            logs.follow_node(reading, event.node, event.t, own.epoch + own.log_zone_s)
+        elif event.kind == "tick" and not event.node:
+            logs.settle(event.t)
 
     def _control(self, event: Event) -> None:
         """Of a replay: from the beginning again, or show where it is."""
         if event.kind == REWIND:
             self.store = Store(self.source.epoch, replay=self.source.replay, user_causes=self._user_causes)
             self.snapshot = self.store.snapshot
-            self.log_text.follow(LogReading(path=self.log_text.path, change="truncated"))
+            if self._logs is not None:
+                self._logs.start_anew()
+            else:
+                self.log_text.follow(LogReading(path=self.log_text.path, change="truncated"))
         else:
             self._publish(force=True)
 

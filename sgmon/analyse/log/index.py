@@ -270,8 +270,9 @@ class LogIndex:
             with generation.lock:
                 generation.blocks.clear()
 
-    def offset_of(self, number: int) -> int | None:
-        """Where line ``number`` (from 1) begins; None when it is not there or not counted yet."""
+    def offset_of(self, number: int, node: str = "") -> int | None:
+        """Where line ``number`` (from 1) begins; None when it is not there or not counted yet. node: see
+        ``NodesLogIndex``."""
         generation = self._generation
         if generation is None:
             return None

@@ -72,7 +72,9 @@ class Spool:
             self._fd = os.memfd_create("sgmon-log", os.MFD_CLOEXEC)
 
     def append(self, text: str) -> None:
-        data = text.encode("utf-8", "replace")
+        self.append_bytes(text.encode("utf-8", "replace"))
+
+    def append_bytes(self, data: bytes) -> None:
         written = 0
         while written < len(data) and not self.full:
             try:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 IDLE_S = 1.0
 #: kinds after which the whole is put together at once: people wait for them
 _AT_ONCE = frozenset({"server", "stacks", "node"})
+#: what the engine says of itself
+_OWN_PROBES = frozenset({"recording", "flight", "history", "baseline", "events", "command"})
 
 
 class NodesStore:
@@ -45,7 +47,7 @@ class NodesStore:
         self._compared: tuple[tuple[object, ...], tuple[ComparedValue, ...]] = ((), ())
         self._looked_t = -IDLE_S
         self._baseline: Baseline | None = None
-        if first is not None and first.snapshot.server is not None:
+        if first is not None and any(probe.last_ok_t is not None for probe in first.snapshot.probes):
             self._nodes[""] = Node("", epoch, first)
 
     def step(self, event: Event) -> Snapshot:
@@ -55,7 +57,7 @@ class NodesStore:
             return self._look()
         if not event.node and isinstance(event.reading, Baseline):
             self._baseline = event.reading
-        elif not event.node and isinstance(event.reading, ProbeReading):
+        elif not event.node and isinstance(event.reading, ProbeReading) and self._is_own(event.reading):
             self._probes = probe_status(self._probes, event)
         else:
             self._node(event.node).step(event)
@@ -68,6 +70,10 @@ class NodesStore:
         if replay is not None:
             self.snapshot = replace(self.snapshot, replay=replay)
         return self.snapshot
+
+    def snapshot_of(self, name: str) -> Snapshot:
+        """What is known of one node at this moment, in its own clock."""
+        return self._node(name).snapshot
 
     def _node(self, name: str) -> Node:
         node = self._nodes.get(name)
@@ -94,6 +100,10 @@ class NodesStore:
         new = replace(new, probes=(*head.snapshot.probes, *self._probes))
         self.snapshot = with_verdict(new, judge(whole_of(new, parts, head)))
         return self.snapshot
+
+    def _is_own(self, reading: ProbeReading) -> bool:
+        """Whether it is of the watch itself; else of this machine, which is one of the nodes."""
+        return reading.name in _OWN_PROBES or "" not in self._nodes
 
     def _give_baseline(self, head: NodeView) -> None:
         """What is usual for this server: the head counts it."""
