@@ -65,7 +65,7 @@ SharedMemoryOf = Callable[[ServerArgs, Callable[[str], str]], "SharedMemory | No
 class StartRules(Struct, frozen=True):
     """stages: (stage, phase in which something of it fails); stages: arguments, tokenizer, template, ranks,
     rendezvous, weights, kv_cache, port. file_formats: load formats that read the model's own safetensors.
-    share_of: "free" or "total",
+    unread_formats: those that read no weight file of the model. share_of: "free" or "total",
     what ``memory_share`` is a share of. shares_port: whether the server sets SO_REUSEPORT. pads_heads: whether
     heads that cannot be divided are, or may be, padded or divided otherwise. gpus: (args, version) ->
     the CUDA numbers of this node's ranks.
@@ -82,6 +82,7 @@ class StartRules(Struct, frozen=True):
     options: Callable[[ServerArgs], StartOptions] = field(default=lambda args: StartOptions())
     stages: tuple[tuple[str, str], ...] = ()
     file_formats: frozenset[str] = frozenset()
+    unread_formats: frozenset[str] = frozenset({"dummy"})
     share_of: str = "free"
     shares_port: Callable[[ServerArgs], bool] = field(default=lambda args: True)
     pads_heads: Callable[[ServerArgs], bool] = field(default=lambda args: True)

@@ -80,6 +80,12 @@ class History:
         found = self._between(first, name)
         return None if found is None else found[0] / found[1]
 
+    def rate_since(self, name: str, since_t: float) -> float | None:
+        """Growth per second since ``since_t``, over the long window at most; None below two readings."""
+        first = next((i for i, row in enumerate(self._rows) if row[0] >= since_t), len(self._rows))
+        found = self._between(first, name) if first < len(self._rows) - 1 else None
+        return None if found is None else found[0] / found[1]
+
     def demand(self) -> float | None:
         """Cores that it uses or waits for. Where the time in the run queue is not known: one, while it is runnable
         at nearly all looks and gets less."""

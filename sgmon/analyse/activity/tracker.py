@@ -245,6 +245,7 @@ class ActivityTracker:
                 if not mapped and process.rank not in loading:
                     continue
                 watched.load_start = (process.read_bytes or 0, process.rss_file_bytes or 0)
+                watched.load_t = watched.seen_t
             read = (process.read_bytes or 0) - watched.load_start[0]
             grown = (process.rss_file_bytes or 0) - watched.load_start[1]
             watched.load_bytes = max(read, grown, watched.load_bytes or 0)
@@ -279,6 +280,9 @@ class ActivityTracker:
             load_bytes=watched.load_bytes,
             load_read_bytes=watched.load_read_bytes,
             disk_rate=disk,
+            load_t=watched.load_t,
+            load_rate=_load_rate(watched, "rchar", "read_bytes", "rss_file"),
+            load_disk_rate=_load_rate(watched, "read_bytes"),
             born=process.start_ticks,
             ppid=watched.ppid,
             becomes=process.becomes,
@@ -291,6 +295,14 @@ class ActivityTracker:
             ),
         )
         return self._with_gpu(clock, watched)
+
+
+def _load_rate(watched: Watched, *names: str) -> float | None:
+    """Bytes a second of the weight load, by the counter that grows most; None before it."""
+    if watched.load_t is None:
+        return None
+    rates = (watched.history.rate_since(name, watched.load_t) for name in names)
+    return max((one for one in rates if one is not None), default=None)
 
 
 def _gpu_index(process: Process, snapshot: Snapshot) -> int | None:

@@ -26,6 +26,7 @@ class Watched(Struct):
     alive_t: float | None = None
     ppid: int = 0
     load_start: tuple[int, int] | None = None
+    load_t: float | None = None
     load_bytes: int | None = None
     load_read_bytes: int | None = None
 

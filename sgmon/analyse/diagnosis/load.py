@@ -14,6 +14,11 @@ from sgmon.units import duration, percent, plural, rate, size
 #: tqdm's own clock: "[01:23<04:56, ...]"
 _ELAPSED = re.compile(r"\[(?:(\d+):)?(\d+):(\d+)<")
 
+#: a share of the load below which it is too early to say how long the rest takes
+EARLY = 0.05
+#: seconds of the load that a speed is measured over, at least
+MEASURED_S = 3.0
+
 
 class Load(Struct, frozen=True):
     """How far the load is. Ranks share the page cache: what each reads from the disk is a part of the whole, so these
@@ -28,27 +33,33 @@ class Load(Struct, frozen=True):
     shards: tuple[str, ...] = ()
     mount: str = ""
     fstype: str = ""
+    why: str = ""  # there is no time to go; "": it is too early, or there is one
 
 
 def load_of(context: Context) -> Load | None:
     """None outside of the weight load."""
     if context.phase not in ("weights", "draft_weights"):
         return None
+    if context.args.load_format in context.family.start.unread_formats:
+        return Load(None, None, None, None, None, "", why=f"{context.args.load_format} weights: no file is read")
     clocks = [v.clock for v in context.ranks if v.clock is not None]
     total = context.snapshot.procs.model_bytes
     done = _whole([c.load_read_bytes for c in clocks], [c.load_bytes for c in clocks])
-    speed = _whole([c.disk_rate for c in clocks], [c.read_rate for c in clocks])
+    measured = any(c.load_t is not None and context.t - c.load_t >= MEASURED_S for c in clocks)
+    speed = _whole([c.load_disk_rate for c in clocks], [c.load_rate for c in clocks]) if measured else None
     if done is not None and total:
         done = min(done, total)
     share, by = None, ""
-    bar = next((b for b in context.snapshot.log.bars if b.name.endswith("weights_progress") and b.total), None)
+    name = "draft_weights_progress" if context.phase == "draft_weights" else "weights_progress"
+    bar = next((b for b in context.snapshot.log.bars if b.name == name and b.total), None)
     if bar is not None:
         share, by = bar.done / bar.total, "bar"
     elif done is not None and total:
         share, by = done / total, "bytes"
     eta = None if bar is None else _eta_of_bar(context, bar)
-    if eta is None and done is not None and total and speed and speed > 1e5:
+    if eta is None and done is not None and total and speed and speed > 1e5 and done >= EARLY * total:
         eta = (total - done) / speed
+    why = "the size of the model is not known" if bar is None and done is not None and not total else ""
     shards = [v.process.shards for v in context.ranks if v.process.shards is not None]
     mapped = tuple(sorted({n for s in shards for n in s.names}))
     first = shards[0] if shards else None
@@ -62,6 +73,7 @@ def load_of(context: Context) -> Load | None:
         mapped,
         first.mount if first else "",
         first.fstype if first else "",
+        why,
     )
 
 
@@ -75,7 +87,7 @@ def _whole(parts: Sequence[float | None], each: Sequence[float | None]) -> float
 def _eta_of_bar(context: Context, bar: Bar) -> float | None:
     """From the bar's own clock, which also ran before the watch; too early to say below 5 %."""
     share, shown = bar.done / bar.total, _ELAPSED.search(bar.text)
-    if share < 0.05 or bar.moved_t is None or shown is None:
+    if share < EARLY or bar.moved_t is None or shown is None:
         return None
     hours, minutes, seconds = (int(part or 0) for part in shown.groups())
     elapsed = hours * 3600 + minutes * 60 + seconds + (context.t - bar.moved_t)
@@ -94,6 +106,8 @@ def load_fact(load: Load) -> Evidence:
         parts.append(rate(load.speed))
     if load.eta_s is not None:
         parts.append(f"{duration(load.eta_s)} to go")
+    elif load.why:
+        parts.append(f"time to go unknown: {load.why}")
     if load.shards:
         parts.append(f"{plural(len(load.shards), 'shard')} mapped now")
     if load.fstype:

@@ -109,7 +109,7 @@ def _bar(context: Context) -> Bar | None:
 def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
     load = load_of(context)
-    if load is not None and (load.done_bytes or load.share is not None):
+    if load is not None and (load.done_bytes or load.share is not None or load.why):
         found.append(load_fact(load))
     found += files_facts(context)
     found += [doing_fact(context, v) for v in movers[:2]]

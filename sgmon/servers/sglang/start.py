@@ -87,6 +87,7 @@ RULES = StartRules(
         ("port", "http"),
     ),
     file_formats=frozenset({"auto", "safetensors"}),
+    unread_formats=frozenset({"dummy", "remote", "remote_instance"}),
     share_of="free",
     shares_port=shares_port,
     pads_heads=pads_heads,
