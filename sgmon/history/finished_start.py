@@ -21,7 +21,8 @@ def flags_of(args: Iterable[tuple[str, str]]) -> str:
 
 
 class StartKey(Struct, frozen=True):
-    """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", "".
+    """What must be equal for two starts to be comparable. parallel: "tp8 dp1 pp1 n1"; caches: "warm", "cold", "",
+    and behind it "kernels built" where compilers ran or the log tells of it.
 
     flags: the arguments that change how long a start takes, "attention_backend=triton enable_torch_compile=True".
     """

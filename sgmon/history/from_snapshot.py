@@ -8,6 +8,7 @@ from functools import cache
 
 from msgspec.structs import asdict
 
+from sgmon.analyse.builds import BUILT, builds
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.foreseen import will_fail
 from sgmon.analyse.gpu.taken import taken
@@ -48,7 +49,7 @@ def key_of(snapshot: Snapshot) -> StartKey | None:
         gpu=_gpu_name(snapshot),
         host=start.host if start is not None else "",
         mount=start.mount if start is not None else "",
-        caches=_caches(start.cached) if start is not None else "",
+        caches=_caches(snapshot),
         flags=flags_of(server.args.raw),
     )
 
@@ -147,8 +148,12 @@ def parallel(args: ServerArgs) -> str:
     return f"tp{args.tp} dp{args.dp} pp{args.pp} n{args.nnodes}"
 
 
-def _caches(cached: float | None) -> str:
-    return "" if cached is None else "warm" if cached >= WARM else "cold"
+def _caches(snapshot: Snapshot) -> str:
+    """ "warm", "cold, kernels built": the page cache of the model, and whether kernels or graphs are built. The key
+    of a start changes when it is seen to build; rows of before say nothing of it, and count as without."""
+    cached = snapshot.start.cached if snapshot.start is not None else None
+    pages = "" if cached is None else "warm" if cached >= WARM else "cold"
+    return ", ".join(filter(None, (pages, BUILT if builds(snapshot) else "")))
 
 
 def _gpu_name(snapshot: Snapshot) -> str:

@@ -48,6 +48,7 @@ class ActivityClock(Struct, frozen=True):
     oom_kills: int | None = None  # OOM kills counted since the watch began
     load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
     load_read_bytes: int | None = None  # of these, read from the disk
+    build_s: float = 0.0  # CPU seconds of the compilers seen below it
     disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
     load_t: float | None = None  # when its weight load was first seen
     load_rate: float | None = None  # as ``read_rate``, and not of the time before its load

@@ -159,6 +159,7 @@ class ActivityTracker:
         if old.halted and not process.halted:
             watched.went_on_t = t  # being paused is no silence of its own
         watched.history.add(process, t)
+        watched.compilers.update((one.pid, one.cpu_s) for one in process.compilers)
         for mark in process_marks(old, process, watched.history, t, leads):
             self._mark(watched, mark)
         watched.process = process
@@ -279,6 +280,7 @@ class ActivityTracker:
             oom_kills=self._oom_kills,
             load_bytes=watched.load_bytes,
             load_read_bytes=watched.load_read_bytes,
+            build_s=round(sum(watched.compilers.values()), 1),
             disk_rate=disk,
             load_t=watched.load_t,
             load_rate=_load_rate(watched, "rchar", "read_bytes", "rss_file"),

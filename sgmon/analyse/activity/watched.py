@@ -27,6 +27,7 @@ class Watched(Struct):
     ppid: int = 0
     load_start: tuple[int, int] | None = None
     load_t: float | None = None
+    compilers: dict[int, float] = field(default_factory=dict)  # pid -> CPU seconds, as last seen
     load_bytes: int | None = None
     load_read_bytes: int | None = None
 

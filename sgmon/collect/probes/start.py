@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import socket
+from collections.abc import Mapping
 
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.model_files import model_folders
@@ -30,6 +31,17 @@ _VALUE_LIMIT = 300
 #: as much of each file is asked about
 _LOOKED_BYTES = 1 << 30
 _LOOKED_FILES = 64
+#: files of the caches of compiled kernels that are counted: whether there are any is what counts
+_COUNTED_FILES = 64
+#: (variable, usual place) of what the servers' dependencies compile
+_CACHES = (
+    ("TORCHINDUCTOR_CACHE_DIR", "/tmp/torchinductor_USER"),
+    ("TRITON_CACHE_DIR", "~/.triton/cache"),
+    ("TORCH_EXTENSIONS_DIR", "~/.cache/torch_extensions"),
+    ("FLASHINFER_WORKSPACE_BASE", "~/.cache/flashinfer"),
+    ("TVM_FFI_CACHE_DIR", "~/.cache/tvm-ffi"),
+    ("AITER_JIT_DIR", "~/.aiter"),
+)
 
 
 class StartProbe:
@@ -71,8 +83,39 @@ def describe(root: str, server: Server) -> StartReading:
         env=telling(environ or {}),
         mount=mount.fstype if mount is not None else "",
         cached=None if not folder or remote else cached_share(inside.reach(folder)),
+        cache_files=None if environ is None else _cache_files(inside, environ),
         missing=(hidden,) if environ is None else (),
     )
+
+
+def _cache_files(inside: inner.Inside, environ: dict[str, str]) -> int | None:
+    """Files in the caches of compiled kernels, counted up to a limit; None where one lies on a remote file system, or
+    may not be read."""
+    count = 0
+    for path in compile_caches(environ):
+        here = inside.reach(path)
+        if inside.remote(path):
+            return None
+        if not os.path.isdir(here):
+            continue
+        if not os.access(here, os.R_OK | os.X_OK):
+            return None
+        for _, folders, names in os.walk(here):
+            count += len(names)
+            if count >= _COUNTED_FILES or len(folders) > _COUNTED_FILES:
+                return _COUNTED_FILES
+    return count
+
+
+def compile_caches(environ: Mapping[str, str]) -> list[str]:
+    """Where a start with this environment keeps compiled kernels and graphs."""
+    home = environ.get("HOME") or "/root"
+    user = environ.get("USER") or environ.get("LOGNAME") or os.path.basename(home)
+    own = [(variable, path) for family in registry.families() for variable, path, _ in family.compile_caches]
+    return [
+        environ.get(variable) or path.replace("~", home, 1).replace("USER", user)
+        for variable, path in (*_CACHES, *own)
+    ]
 
 
 def telling(environ: dict[str, str]) -> tuple[tuple[str, str], ...]:
