@@ -72,11 +72,11 @@ class StartRules(Struct, frozen=True):
     rendezvous_variable: set when the ranks meet elsewhere. meets: whether the ranks use the rendezvous address.
     shared_memory: (args, value of a variable) -> what the start takes of /dev/shm; None: nothing for sure.
 
-    models: folder of the package's model files. model_class: names of the classes that such a file offers, groups
-    ``list`` or ``one``. heads_assert: its line that demands divisible heads. proofs: (name, file of the package, text
-    that is in it where this version checks that). demands: (file, pattern) of least versions of packages that it asks
-    for; groups ``name`` and ``version``. always_demanded: those of them that it asks for on every CUDA device.
-    no_demands: set to switch that off.
+    models: folder of the package's model files, or the file that lists them. model_class: names of the classes that
+    such a file offers, groups ``list`` or ``one``. heads_assert: its line that demands divisible heads; "": none.
+    proofs: (name, file of the package, text that is in it where this version checks that). demands: (file, pattern)
+    of least versions of packages that it asks for; groups ``name`` and ``version``. always_demanded: those of them
+    that it asks for on every CUDA device. no_demands: set to switch that off.
     """
 
     options: Callable[[ServerArgs], StartOptions] = field(default=lambda args: StartOptions())

@@ -42,7 +42,7 @@ def test_shared_memory_is_full(tmp_path: Path) -> None:
 
 
 def test_the_memory_limit_is_below_the_weights(tmp_path: Path) -> None:
-    with lost.memory_group(700 << 20) as wrap:
+    with lost.memory_group(1300 << 20) as wrap:
         _is_lost(tmp_path, "host-memory", "mid", wrap=wrap)
 
 

@@ -29,9 +29,7 @@ def look(inside: Inside, family: ServerFamily, site_packages: str, architectures
     package = f"{site_packages}/{family.package}"
     if not site_packages or not family.start.models or inside.remote(package):
         return Installed()
-    known, asserts = _models(
-        inside, package, family.start.models, family.start.model_class, family.start.heads_assert
-    )
+    known = _models(inside, package, family.start.models, family.start.model_class)
     file = next((known[name] for name in architectures if name in known), "")
     proofs = tuple(
         name for name, path, text in family.start.proofs if text in inside.text(f"{package}/{path}", FILE_BYTES)
@@ -41,7 +39,7 @@ def look(inside: Inside, family: ServerFamily, site_packages: str, architectures
     return Installed(
         tuple(sorted(known)) or None,
         file,
-        dict(asserts).get(file, ()),
+        _asserts(inside, f"{package}/{family.start.models}/{file}", family.start.heads_assert if file else ""),
         tuple(dict.fromkeys(proofs)),
         built[1] if built is not None else "",
         _packages(inside, site_packages, {*PACKAGES, *(name for name, _ in demands)}),
@@ -73,20 +71,19 @@ def _plain(name: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def _models(
-    inside: Inside, package: str, models: str, model_class: str, heads_assert: str
-) -> tuple[dict[str, str], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """(class -> its file, file -> its asserts)."""
-    offers, demands = re.compile(model_class, re.MULTILINE), re.compile(heads_assert)
+def _models(inside: Inside, package: str, models: str, model_class: str) -> dict[str, str]:
+    """Class -> its file. ``models``: a folder of them, or the one file that lists them all."""
+    offers = re.compile(model_class, re.MULTILINE)
+    folder, _, file = models.rpartition("/") if models.endswith(".py") else (models, "", "")
     known: dict[str, str] = {}
-    asserts: list[tuple[str, tuple[str, ...]]] = []
-    for name in inside.listing(f"{package}/{models}"):
-        if not name.endswith(".py"):
-            continue
-        text = inside.text(f"{package}/{models}/{name}", FILE_BYTES)
-        for match in offers.finditer(text):
-            known |= dict.fromkeys(_WORD.findall(match["list"] or match["one"] or ""), name)
-        found = tuple(dict.fromkeys(match[0] for match in demands.finditer(text) if match[0]))
-        if found:
-            asserts.append((name, found))
-    return known, tuple(asserts)
+    for name in [file] if file else inside.listing(f"{package}/{folder}"):
+        if name.endswith(".py"):
+            for match in offers.finditer(inside.text(f"{package}/{folder}/{name}", FILE_BYTES)):
+                known |= dict.fromkeys(_WORD.findall(match["list"] or match["one"] or ""), name)
+    return known
+
+
+def _asserts(inside: Inside, path: str, pattern: str) -> tuple[str, ...]:
+    """The lines of a model's file that demand divisible heads; () without a pattern."""
+    found = re.finditer(pattern, inside.text(path, FILE_BYTES)) if pattern else ()
+    return tuple(dict.fromkeys(match[0] for match in found))

@@ -94,7 +94,7 @@ RULES = StartRules(
     share_of="total",
     shares_port=shares_port,
     gpus=gpus,
-    models="model_executor/models",
+    models="model_executor/models/registry.py",
     model_class=r'^    "(?P<one>\w+)": \((?P<list>)',  # of the tables in registry.py
     proofs=(
         (
