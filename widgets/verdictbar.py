@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
 
 
+#: states of a start that goes on
+_GOES_ON = frozenset({"progressing", "slow", "waiting-by-design", "will-fail", "unknown"})
+
+
 class VerdictView(NamedTuple):
     """What the bar shows."""
 
@@ -28,6 +32,7 @@ class VerdictView(NamedTuple):
     servers: int
     note: str
     eta: str = ""
+    warnings: int = 0  # doubts about a start that goes on
 
 
 class VerdictBar(Painted):
@@ -93,6 +98,7 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
         history=tuple((c.state, coarse(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
         servers=len(snapshot.candidates),
         eta=eta_words(snapshot),
+        warnings=sum(one.level == "warning" for one in snapshot.forecasts) if verdict.state in _GOES_ON else 0,
         note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
     )
 
@@ -170,6 +176,8 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     right.append((f" {sure}{since_words(verdict.state)} {age(view.for_s)} ", "dim"))
     if view.eta:
         right = [(f" {view.eta},", "strong"), *right]
+    if view.warnings:
+        right = [(f" {plural(view.warnings, 'warning')},", "warn"), *right]
     if view.note:
         note = view.note if width >= 110 else " ".join(view.note.split()[:2])  # narrow: no name of a file
         right = [(f" {note} ", "badge-warn")]

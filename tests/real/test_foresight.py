@@ -63,6 +63,16 @@ def test_a_healthy_start_is_never_said_to_fail(tmp_path: Path, flags: tuple[str,
         lost.never_said(watcher)
 
 
+def test_heads_are_padded_on_a_cpu(tmp_path: Path) -> None:
+    """4 heads among 3 ranks: a doubt and no more, for such a start goes on."""
+    with (
+        real_server(tmp_path, "tiny", "--tp", "3", env={"SGLANG_CPU_OMP_THREADS_BIND": "0|1|0"}) as server,
+        watching(tmp_path / "watch.jsonl.gz", port=server.port) as watcher,
+    ):
+        lost.never_said(watcher)
+        assert "heads" in [one.rule for one in watcher.snapshot.forecasts if one.level == "warning"]
+
+
 def _is_lost(
     tmp_path: Path, rule: str, model: str, *flags: str, port: int | None = None, wrap: tuple[str, ...] = ()
 ) -> None:

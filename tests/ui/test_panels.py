@@ -19,6 +19,7 @@ from sgmon.model import (
     WatchDirReading,
     WatchedDir,
 )
+from sgmon.model.preflight import Forecast, Level
 from tests.ui import fakes
 from tui_app.exit_summary import exit_summary
 from widgets import gpu, port, startup, verdictbar, waiting, workers
@@ -283,6 +284,16 @@ def test_doubt_is_a_number_and_a_silence_is_called_one() -> None:
     base = fakes.stuck()
     unsure = replace(base, verdict=replace(base.verdict, confidence=0.7))
     assert "70% sure, silent" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
+
+
+def test_warnings_are_counted_beside_the_headline_of_a_start_that_goes_on() -> None:
+    doubts = tuple(Forecast(f"r{n}", "c", Level.WARNING, "w") for n in range(2))
+    base = replace(fakes.stuck(), forecasts=(*doubts, Forecast("r", "c", Level.OK, "fine")))
+    assert "warning" not in plain(verdictbar.paint(verdictbar.select(base), 120, 8)[0]), (
+        "a stall is more than a doubt"
+    )
+    going = replace(base, verdict=replace(base.verdict, state="progressing"))
+    assert "2 warnings," in plain(verdictbar.paint(verdictbar.select(going), 120, 8)[0])
 
 
 @pytest.mark.parametrize(
