@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,3 +31,20 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> Path:
         partial.unlink(missing_ok=True)
         raise
     return path
+
+
+def code_root() -> str:
+    """The folder or archive that this package was imported from. A collector's archive lies in a descriptor."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def code_path() -> tuple[str, ...]:
+    """What a child process needs on its path to import this package, and the replacements below the same root."""
+    root = code_root()
+    return (root, *(path for path in sys.path if path.startswith(root + "/") and path != root))
+
+
+def code_descriptors() -> tuple[int, ...]:
+    """Descriptors that a child must inherit for that."""
+    head, _, number = code_root().rpartition("/")
+    return (int(number),) if head == "/proc/self/fd" and number.isdigit() else ()

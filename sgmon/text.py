@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import AnyStr
 
 MASK = "********"
 
@@ -72,6 +73,16 @@ _ENDS = {
 _COUNT = re.compile(r"tokens?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$)", re.IGNORECASE)
 #: Every shape begins with one of these.
 _SHAPE_HINTS = ("hf_", "sk-", "AKIA", "ASIA", *(f"gh{c}_" for c in "pousr"), "glpat-", "xox", "eyJ", "-----BEGIN ")
+
+
+def without_prefix(text: AnyStr, prefix: AnyStr) -> AnyStr:
+    """``str.removeprefix``, which a collector's Python 3.8 lacks."""
+    return text[len(prefix) :] if text.startswith(prefix) else text
+
+
+def without_suffix(text: AnyStr, suffix: AnyStr) -> AnyStr:
+    """``str.removesuffix``, likewise."""
+    return text[: len(text) - len(suffix)] if text.endswith(suffix) else text
 
 
 def clean(text: str, limit: int | None = None) -> str:

@@ -54,9 +54,10 @@ class LiveSource:
         settings: Settings,
         probes: Callable[[Watched, LiveSource], list[Probe]] | None = None,
         found: ServerReading | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """``found``: the server, where it was looked for already."""
-        self.clock = Clock()
+        """``found``: the server, where it was looked for already. clock: of a watch that began before."""
+        self.clock = clock or Clock()
         self.epoch = self.clock.epoch
         self.watched = Watched(settings, self.clock)
         self.processes: tuple[Process, ...] = ()
@@ -76,13 +77,14 @@ class LiveSource:
         self._server_key: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Event]:
-        ticked = -self._tick_s
+        began = self.clock.stamp()
+        ticked = began - self._tick_s
         waiting = list(self._threads)
         while not self._stop.is_set():
             now = self.clock.stamp()
             if waiting:
-                waiting = self._start(waiting, now)
-            if now >= ON_REQUEST_S:
+                waiting = self._start(waiting, now - began)
+            if now - began >= ON_REQUEST_S:
                 self._await_requests()
             if now - ticked >= self._tick_s:
                 ticked = now
@@ -94,12 +96,12 @@ class LiveSource:
             self._notice(event)
             yield event
 
-    def _start(self, waiting: list[ProbeThread], now: float) -> list[ProbeThread]:
+    def _start(self, waiting: list[ProbeThread], age_s: float) -> list[ProbeThread]:
         """Start the probes whose turn it is; returns the others. The server probe comes first, the log after the
         first look at the processes: what a long log tells takes longer to read than who the ranks are."""
         kinds = {thread.probe.kind for thread in self._threads}
-        server_known = "server" not in kinds or self._server_asked or now >= FIRST_LOOK_S
-        procs_known = "procs" not in kinds or self._procs_seen or now >= FIRST_LOG_S
+        server_known = "server" not in kinds or self._server_asked or age_s >= FIRST_LOOK_S
+        procs_known = "procs" not in kinds or self._procs_seen or age_s >= FIRST_LOG_S
         no_procs = self._server_asked and self._server_key is None
         left = []
         for thread in waiting:

@@ -18,7 +18,7 @@ class Child(NamedTuple):
 def infer(children: Sequence[Child], slots: Sequence[Slot]) -> dict[int, Slot]:
     """pid -> slot for the untitled among ``children`` (in birth order). Titles are obeyed: where a titled child is in
     another place than expected, the untitled get what the titles leave over, in order."""
-    placed = list(zip(children, slots, strict=False))
+    placed = list(zip(children, slots))  # noqa: B905 - "strict" needs Python 3.10, a collector has 3.8
     if all(child.slot is None or same(child.slot, slot) for child, slot in placed):
         return {child.pid: slot for child, slot in placed if child.slot is None}
     left = list(slots)
@@ -27,7 +27,7 @@ def infer(children: Sequence[Child], slots: Sequence[Slot]) -> dict[int, Slot]:
         if taken is not None:
             left.remove(taken)
     untitled = [child.pid for child in children if child.slot is None]
-    return dict(zip(untitled, left, strict=False))
+    return dict(zip(untitled, left))  # noqa: B905
 
 
 def same(one: Slot, other: Slot) -> bool:

@@ -13,6 +13,7 @@ from sgmon.discovery.containers import Container, option
 from sgmon.discovery.inner import Inside
 from sgmon.discovery.logtarget import TAIL_LINES, LogTarget, by_command, by_hand, unread
 from sgmon.proc import fds, stat
+from sgmon.text import without_prefix
 
 _DOCKER_ROOT = "/var/lib/docker"
 _DOCKER_CONFIG = "/etc/docker/daemon.json"
@@ -57,7 +58,7 @@ def _docker(root: str, container: Container, source: str) -> LogTarget:
 
 def _docker_logs(host: Inside, argv: tuple[str, ...], container: Container, source: str) -> LogTarget:
     address = next((w for w in (option(argv, "-H", "--host"), os.environ.get("DOCKER_HOST", "")) if ":/" in w), "")
-    socket = address.removeprefix("unix://") or _DOCKER_SOCKET
+    socket = without_prefix(address, "unix://") or _DOCKER_SOCKET
     other = ("--host", address) if address.startswith("unix://") and socket != _DOCKER_SOCKET else ()
     command = ("docker", *other, "logs", "--follow", "--tail", TAIL_LINES, container.id)
     if socket.startswith("/") and not os.access(host.reach(socket), os.W_OK):

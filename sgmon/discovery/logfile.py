@@ -14,6 +14,7 @@ from sgmon.discovery.output_readers import Reader
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Missing
 from sgmon.proc import fds, files, mounts, stat
+from sgmon.text import without_suffix
 
 _MOST_HOPS = 6  # SERVER | ts | grep | tee FILE
 _CONTAINER_FOLDER = re.compile(r"containers/([0-9a-f]{12})[0-9a-f]{52}/")
@@ -87,7 +88,7 @@ def _file(inside: Inside, path: str, source: str) -> LogTarget:
 
 def _deleted(hop: _Hop) -> LogTarget:
     """A deleted file lives on behind the descriptor; it is opened there only when its file system is a local one."""
-    inner_path = hop.target.removesuffix(" (deleted)")
+    inner_path = without_suffix(hop.target, " (deleted)")
     mount = mounts.of_path(hop.inside.rows, inner_path)
     if mount is None or mount.remote:
         where = mount.fstype if mount else "an unknown file system"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sgmon.discovery.inner import Inside
 from sgmon.proc import maps, stat
+from sgmon.text import without_prefix, without_suffix
 
 _VERSION_LINE = re.compile(r"^\s*(?:__version__|version)\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
@@ -71,7 +72,7 @@ def _prefixes(inside: Inside, argv: tuple[str, ...], environ: dict[str, str]) ->
     if environ.get("VIRTUAL_ENV", "").startswith("/"):
         found.setdefault(environ["VIRTUAL_ENV"].rstrip("/"))
     try:
-        exe = os.readlink(f"{inside.root}/{inside.pid}/exe").removesuffix(" (deleted)")
+        exe = without_suffix(os.readlink(f"{inside.root}/{inside.pid}/exe"), " (deleted)")
         found.setdefault(os.path.dirname(os.path.dirname(exe)))
     except OSError:
         pass
@@ -99,7 +100,7 @@ def _editable(inside: Inside, dist_info: str) -> str:
     try:
         found = json.loads(inside.text(f"{dist_info}/direct_url.json") or "{}")
         if found.get("dir_info", {}).get("editable"):
-            return f" (editable install from {str(found.get('url', '')).removeprefix('file://')})"
+            return f" (editable install from {without_prefix(str(found.get('url', '')), 'file://')})"
     except (ValueError, AttributeError):
         pass
     return ""

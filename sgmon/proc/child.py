@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import subprocess
 
+from sgmon.paths import code_descriptors
+
 
 def output(argv: list[str], deadline_s: float, codes: tuple[int, ...] = (0,)) -> bytes | None:
     """What ``argv`` prints; None when it fails (ends with none of ``codes``), or has not ended after ``deadline_s``
@@ -16,6 +18,7 @@ def output(argv: list[str], deadline_s: float, codes: tuple[int, ...] = (0,)) ->
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            pass_fds=code_descriptors(),
         )
     except OSError:
         return None

@@ -10,6 +10,7 @@ import re
 
 from sgmon.model import Shards
 from sgmon.proc import files, mounts
+from sgmon.text import without_suffix
 
 _SHARD = re.compile(rb"(?:\.safetensors|\.gguf|pytorch_model[^/]*\.bin|consolidated[^/]*\.pth)(?: \(deleted\))?$")
 _HINT = re.compile(rb"\.safetensors|\.gguf|pytorch_model|consolidated")
@@ -28,7 +29,7 @@ def shards(data: bytes, rows: tuple[mounts.Mount, ...] = ()) -> Shards | None:
         if len(parts) < 6:
             continue
         low, _, high = parts[0].partition(b"-")
-        path = parts[5].removesuffix(b" (deleted)")
+        path = without_suffix(parts[5], b" (deleted)")
         sizes[path] = sizes.get(path, 0) + int(high, 16) - int(low, 16)
     if not sizes:
         return None

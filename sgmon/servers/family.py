@@ -15,6 +15,8 @@ from sgmon.servers.phases import PhaseTable
 from sgmon.servers.start_rules import StartRules
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from sgmon.analyse.diagnosis.context import Context
     from sgmon.model import KillClock, Verdict
 
@@ -28,7 +30,7 @@ class Launch(NamedTuple):
 
 
 #: reads the server's config file: path -> names and values, {} when it cannot be read
-ReadConfig = Callable[[str], Mapping[str, object]]
+ReadConfig: TypeAlias = "Callable[[str], Mapping[str, object]]"
 
 
 class Slot(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from sgmon.text import without_prefix
+
 
 class Phase(Struct, frozen=True):
     """One phase of a start, in its usual order.
@@ -85,7 +87,7 @@ class PhaseTable(Struct, frozen=True, eq=False):
 
     def is_leader_only(self, milestone: str) -> bool:
         """Whether only a leading rank prints it, of the main model or of a draft model."""
-        return milestone.removeprefix("draft_") in self.leader_only
+        return without_prefix(milestone, "draft_") in self.leader_only
 
     def words(self, name: str) -> str:
         """ "weight load"; "start" while the phase is not known."""

@@ -145,10 +145,9 @@ def test_much_is_read_in_rounds(path, watch):
     assert not probe.busy
 
 
-def test_a_huge_log_begins_late_at_a_whole_line(path, watch, monkeypatch):
-    monkeypatch.setattr(logfile, "FROM_START_BYTES", 1000)
+def test_a_huge_log_begins_late_at_a_whole_line(path, watch):
     path.write_text("".join(f"line {number:05}\n" for number in range(500)))
-    reading = LogProbe(watch(log=str(path))).read()
+    reading = LogProbe(watch(log=str(path), log_limit_bytes=1000)).read()
     assert reading.change == "skipped"
     assert reading.text.startswith("line ")
     assert reading.offset % 11 == 0

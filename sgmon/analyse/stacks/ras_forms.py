@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sgmon.model import RasCommunicator, RasRank, RasReading
-from sgmon.text import clean
+from sgmon.text import clean, without_prefix
 
 ANY_OPERATION = "collective"  # NCCL 2.24-2.26 count all collectives together
 
@@ -76,7 +76,7 @@ def _json_comm(item: dict[str, object]) -> RasCommunicator:
     missing = _int(item.get("missing_ranks_count")) or 0
     return judged(
         RasCommunicator(
-            _str(item.get("hash")).removeprefix("0x"), _int(item.get("size")) or len(ranks), tuple(ranks)
+            without_prefix(_str(item.get("hash")), "0x"), _int(item.get("size")) or len(ranks), tuple(ranks)
         ),
         incomplete=missing > 0,
     )

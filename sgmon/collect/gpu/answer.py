@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sgmon.model import Gpu, GpuProcess, GpuSlice, Missing
 from sgmon.text import clean, mask
 
-NameOf = Callable[[int], str]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+NameOf: TypeAlias = "Callable[[int], str]"
 _PCIE_STALE_S = 25.0  # the child reads it every 10 s; a thread stuck in that call must not show old rates
 
 

@@ -17,7 +17,6 @@ from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.model import LogReading, Server
 
 ROUND_BYTES = 256 << 10
-FROM_START_BYTES = 64 << 20  # a longer log is read from its last 64 MiB on
 _IDLE_S = 0.2
 _LOOK_S = 1.0  # how often rotation and deletion are looked for while the file is quiet
 _FAILING_S = 5.0
@@ -55,6 +54,8 @@ class FileLog:
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
         self._root = Path(watched.settings.proc_root)
+        self._most_bytes = watched.settings.log_limit_bytes
+        self._resume = watched.settings.log_resume
         self._file: _Open | None = None
         self._told: tuple[str, str, str] = ("", "", "")  # path, change and note that were reported last
         self._looked_t = float("-inf")
@@ -77,7 +78,7 @@ class FileLog:
             self._drop()
         if self._file is None:
             change = "rotated" if restarted else ""
-            return self._begin(path, server, change, lambda: _first(path, server))
+            return self._begin(path, server, change, lambda: _first(path, server, self._most_bytes))
         return self._follow(self._file, server)
 
     def _restarted(self, server: Server | None) -> bool:
@@ -122,10 +123,20 @@ class FileLog:
         self._looked_t = self._watched.clock.now()
         self._file = file = _Open(fd, path, identity_of(status), 0, new_decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
-        if status.st_size > FROM_START_BYTES:
-            self._skip(file, status.st_size - FROM_START_BYTES)
+        if self._resumes(file, status.st_size):
+            change = ""
+        elif status.st_size > self._most_bytes:
+            self._skip(file, status.st_size - self._most_bytes)
             change = "skipped"
         return self._follow(file, server, change, first=True)
+
+    def _resumes(self, file: _Open, size: int) -> bool:
+        """Whether an earlier collector has read the file up to somewhere: there it goes on."""
+        resume, self._resume = self._resume, None
+        if resume is None or resume[0] != file.identity or resume[1] > size:
+            return False
+        file.offset = resume[1]
+        return True
 
     def _skip(self, file: _Open, offset: int) -> None:
         """Begin at the first whole line after ``offset``."""
@@ -157,8 +168,8 @@ class FileLog:
         if status.st_size < file.offset or self._rewritten(file, status.st_size):
             change = "truncated"
             file.offset, file.tail, file.decoder = 0, b"", new_decoder()
-            if status.st_size > FROM_START_BYTES:
-                self._skip(file, status.st_size - FROM_START_BYTES)
+            if status.st_size > self._most_bytes:
+                self._skip(file, status.st_size - self._most_bytes)
         data = os.pread(file.fd, ROUND_BYTES, file.offset) if status.st_size > file.offset else b""
         if data and not file.sniffed:
             file.sniffed = True
@@ -279,11 +290,11 @@ class FileLog:
             self._file = None
 
 
-def _first(path: str, server: Server | None) -> Rotated | None:
+def _first(path: str, server: Server | None, most_bytes: int) -> Rotated | None:
     """Where to begin: the oldest rotated file that has lines of this server; None for the log itself."""
     if server is None or server.started_epoch is None:
         return None
-    older = rotated.since(path, server.started_epoch, FROM_START_BYTES)
+    older = rotated.since(path, server.started_epoch, most_bytes)
     return older[0] if older else None
 
 

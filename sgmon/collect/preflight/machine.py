@@ -15,6 +15,7 @@ from sgmon.model import Server
 from sgmon.model.preflight import Limits, Resolved
 from sgmon.proc import cgroups, files, mounts
 from sgmon.proc.guard import CallGuard, HungError
+from sgmon.text import without_prefix
 
 RESOLVE_S = 3.0
 #: free memory is given in steps of this, so that an idle machine reads the same
@@ -24,7 +25,7 @@ _NAMES: CallGuard[tuple[str, ...]] = CallGuard()
 
 def rendezvous(server: Server) -> tuple[str, int | None]:
     """(host, port) of the arguments' rendezvous address; ("", None) without one."""
-    address = server.args.dist_init_addr.removeprefix("tcp://")
+    address = without_prefix(server.args.dist_init_addr, "tcp://")
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         return "", None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -14,11 +13,11 @@ from sgmon.collect.probes.model_files import model_folders
 from sgmon.discovery.inner import Inside
 from sgmon.model import Server
 from sgmon.model.preflight import ModelFolder, Place
+from sgmon.paths import code_path
 from sgmon.proc import child, mounts
 
 #: a folder on a mount of another machine must answer within this
 REMOTE_S = 15.0
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 def look(inside: Inside, server: Server, path: str) -> ModelFolder | None:
@@ -66,7 +65,7 @@ def _at(inside: Inside, path: str, asked: str) -> ModelFolder:
 def _by_child(here: str, asked: str) -> ModelFolder:
     """The same by a child process, which can be left behind where the mount hangs."""
     program = (
-        f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from sgmon.collect.preflight.folder import main; main()"
+        f"import sys; sys.path[:0] = {list(code_path())!r}; from sgmon.collect.preflight.folder import main; main()"
     )
     printed = child.output([sys.executable, "-c", program, here, asked], REMOTE_S)
     try:

@@ -8,20 +8,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from sgmon.model import Event, ProbeReading, Reading, Server
 from sgmon.settings import Settings
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 
 class Clock:
     """Watch seconds: monotonic since ``epoch`` (wall clock at 0)."""
 
-    def __init__(self) -> None:
-        self.epoch = time.time()
-        self._zero = time.monotonic()
+    def __init__(self, age_s: float = 0.0) -> None:
+        """age_s: seconds since the watch began, where that was before, on another machine."""
+        self.epoch = time.time() - age_s
+        self._zero = time.monotonic() - age_s
 
     def now(self) -> float:
         return time.monotonic() - self._zero
@@ -42,11 +46,12 @@ class ProbeError(Exception):
 
 class Watched(Struct):
     """What probes know of the server. ``server`` is written by the server probe alone; reads of one attribute are
-    atomic. ``settings`` stay as they were given."""
+    atomic. ``settings`` stay as they were given. log_waits: no more text of the log is read while it is set."""
 
     settings: Settings
     clock: Clock
     server: Server | None = None
+    log_waits: threading.Event | None = None
 
 
 class Probe(Protocol):
@@ -66,7 +71,7 @@ class Probe(Protocol):
     def close(self) -> None: ...
 
 
-Emit = Callable[[Event], None]
+Emit: TypeAlias = "Callable[[Event], None]"
 
 
 class ProbeThread:

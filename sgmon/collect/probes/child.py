@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+from sgmon.paths import code_descriptors, code_path, code_root
+
 _MAX_ANSWER_BYTES = 8 << 20
 _STDERR_KEPT_BYTES = 2048
 
@@ -43,7 +44,7 @@ class GpuChild:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=(self.place,),
+            pass_fds=(self.place, *code_descriptors()),
             cwd="/",  # "-m" puts the working directory first on the path: nobody's json.py shall be imported
             env=_environment(),
         )
@@ -176,6 +177,6 @@ def _read(fd: int) -> bytes:
 def _environment() -> dict[str, str]:
     """Ours, with the path of this package when it runs from a checkout."""
     env = dict(os.environ)
-    if _PACKAGE_ROOT.name not in ("site-packages", "dist-packages"):
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), env.get("PYTHONPATH", ""))))
+    if os.path.basename(code_root()) not in ("site-packages", "dist-packages"):
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (*code_path(), env.get("PYTHONPATH", ""))))
     return env

@@ -14,7 +14,7 @@ from sgmon.text import clean
 if TYPE_CHECKING:
     import httpx
 
-_USER_AGENT = "sgmon"
+USER_AGENT = "sgmon"
 
 
 class Answer(Struct, frozen=True):
@@ -62,7 +62,7 @@ class HealthClient:
                 verify=False,
                 follow_redirects=False,
                 limits=limits,
-                headers={"user-agent": _USER_AGENT, "connection": "close"},
+                headers={"user-agent": USER_AGENT, "connection": "close"},
                 transport=httpx.HTTPTransport(verify=False, limits=limits, uds=uds) if uds else None,
             )
         return self._clients[uds]
@@ -135,10 +135,8 @@ def speaks_tls(target: Target, connect_s: float) -> bool:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        with (
-            socket.create_connection((target.host.strip("[]"), target.port), timeout=connect_s) as plain,
-            context.wrap_socket(plain, server_hostname=None),
-        ):
+        plain = socket.create_connection((target.host.strip("[]"), target.port), timeout=connect_s)
+        with plain, context.wrap_socket(plain, server_hostname=None):
             return True
     except OSError:
         return False

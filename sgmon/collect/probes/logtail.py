@@ -42,6 +42,9 @@ class LogProbe:
 
     def read(self) -> LogReading | None:
         follower = self._choose()
+        if self._watched.log_waits is not None and self._watched.log_waits.is_set():
+            self.busy = False
+            return None
         try:
             return follower.read()
         finally:

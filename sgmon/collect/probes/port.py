@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from sgmon.collect.probes.addresses import PickedPort, asked_host, reachable
 from sgmon.collect.probes.base import Watched
-from sgmon.collect.probes.health_request import Answer, HealthClient, Target, speaks_tls
+from sgmon.collect.probes.health_request import Answer, Target, speaks_tls
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.netns import InNamespace
+from sgmon.collect.probes.plain_http import health_client
 from sgmon.collect.probes.unix_path import connectable
 from sgmon.model import Listener, PortReading, Server, ServerArgs
 from sgmon.servers import registry
@@ -40,7 +41,7 @@ class PortProbe:
         self._now = watched.clock.now
         self._listeners = Listeners(watched.settings.proc_root)
         self._picked = PickedPort(watched.settings.proc_root, self._listeners)
-        self._client = HealthClient()
+        self._client = health_client()
         self._server: tuple[int, int] | None = None
         self._was_ready = False
         self._tls = self._tls_tried = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from sgmon.model import BlockedCall, ThreadWait
 from sgmon.model.procs import STORAGE_WCHANS
@@ -11,10 +12,13 @@ from sgmon.proc.counters import ThreadTimes
 from sgmon.proc.mounts import Mount
 from sgmon.text import clean
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 #: how many of them are reported: a loader of sixteen threads waits in each of them for the same mount
 LIMIT = 4
-Describe = Callable[[int], str]
-Peek = Callable[[int, int], "bytes | None"]
+Describe: TypeAlias = "Callable[[int], str]"
+Peek: TypeAlias = "Callable[[int, int], bytes | None]"
 
 
 class Threads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
@@ -19,13 +19,16 @@ from sgmon.proc.status import Status
 from sgmon.servers.registry import is_secret_flag
 from sgmon.text import clean, masked_argv
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 THREADS_EVERY_S = 5.0
 FDS_EVERY_S = 5.0
 MAPS_EVERY_S = 2.0
 MAPS_IDLE_S = 10.0
 FEW_THREADS = 8
 _LOCKED_S = 0.2
-Owner = Callable[[int], "int | None"]
+Owner: TypeAlias = "Callable[[int], int | None]"
 _RSS_STEP = 1 << 20
 #: reads that wait for the lock on a process's memory map, which a thread stuck in a page fault may keep for ever
 _MAPPED: CallGuard[bytes] = CallGuard()
