@@ -21,6 +21,8 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vermin --quiet --no-tips --target=3.10- --violations --eval-annotations --backport typing sgmon widgets tui_app
+	$(BIN)/vermin --quiet --no-tips --target=3.8- --violations --backport typing --exclude typing.TypeAlias \
+	    --exclude os.pidfd_open $$($(BIN)/python -m sgmon.remote.packing)
 
 # Against real servers on this machine's CPU, those that are installed: SGLang by make real-server (3.5 GB), vLLM by
 # make real-vllm (4 GB).

@@ -25,4 +25,7 @@ class Settings(Struct, frozen=True):
     ascii: bool = False
     theme: str = ""
     mouse: bool = True
+    hosts: tuple[str, ...] = ()  # other machines; empty: this one
+    via: str = ""  # how they are reached; "": ssh
+    remote_python: str = ""
     keys: tuple[tuple[str, str], ...] = ()  # (id of a binding, keys) that the user prefers

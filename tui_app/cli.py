@@ -36,6 +36,7 @@ GC_THRESHOLD = (50_000, 20, 50)
 #: options of the dashboard that take a value; they may stand before a command
 _WITH_VALUE = frozenset(
     {"--pid", "--port", "--log", "--log-command", "--proc-root", "--interval", "--watch-dir", "--theme"}
+    | {"--host", "--hosts", "--via", "--remote-python"}
 )
 
 _HELP = argparse.RawDescriptionHelpFormatter
@@ -131,6 +132,7 @@ def full_parser() -> argparse.ArgumentParser:
 
 def watch_parser() -> argparse.ArgumentParser:
     """The parser without a command."""
+    from sgmon.commands.hosts import add_host_arguments
     from sgmon.commands.watching import add_screen_arguments, add_target_arguments
     from sgmon.servers.registry import labels
 
@@ -144,6 +146,7 @@ def watch_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action="version", version=f"sgmon {__version__}")
     add_target_arguments(parser)
+    add_host_arguments(parser)
     add_screen_arguments(parser)
     parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
     parser.set_defaults(seconds="0")

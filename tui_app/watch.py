@@ -95,6 +95,9 @@ def _live(settings: Settings, started: Started | None = None) -> int:
         from sgmon.collect.source import LiveSource
         from sgmon.commands.live import live_engine
 
+        if settings.hosts:
+            return live_engine(settings, say=say)
+
         found = None
         if settings.pid is not None and started is None:
             from sgmon.discovery import TargetError, find

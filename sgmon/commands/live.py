@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sgmon.collect.source import LiveSource
+from sgmon.collect.source import LiveSource, Source
 from sgmon.commands.cause_book import read_user_causes
 from sgmon.settings import Settings
 from sgmon.watch.engine import PUBLISH_S, Engine
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def live_engine(
     settings: Settings,
     *,
-    source: LiveSource | None = None,
+    source: Source | None = None,
     recorder: Recorder | None = None,
     auto_evidence: bool | None = None,
     remember: bool = True,
@@ -33,7 +33,7 @@ def live_engine(
     causes, mistake = read_user_causes()
     if mistake:
         (say or _say)(mistake)
-    source = source or LiveSource(settings)
+    source = source or source_of(settings)
     return Engine(
         source,
         recorder=recorder,
@@ -42,6 +42,20 @@ def live_engine(
         publish_s=PUBLISH_S * max(1.0, settings.interval_s) if remember else 0.0,
         user_causes=causes,
     )
+
+
+def source_of(settings: Settings) -> Source:
+    """The probes of this machine, or the machines that are named."""
+    if not settings.hosts:
+        return LiveSource(settings)
+    from sgmon.collect.probes.base import Clock
+    from sgmon.remote.hosts import reach
+    from sgmon.remote.merged import MergedSource
+    from sgmon.remote.source import RemoteSource
+
+    clock = Clock()
+    reached = [reach(name, settings.via, settings.remote_python) for name in settings.hosts]
+    return MergedSource([RemoteSource(one, settings, clock) for one in reached], clock)
 
 
 def _say(words: str) -> None:

@@ -7,9 +7,9 @@ import signal
 import socket
 from pathlib import Path
 
-from sgmon.collect.source import LiveSource
 from sgmon.commands import FAILED, exit_code_of
-from sgmon.commands.live import live_engine
+from sgmon.commands.hosts import add_host_arguments
+from sgmon.commands.live import live_engine, source_of
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.export.text import progress_line
@@ -19,6 +19,7 @@ from sgmon.recording.writer import NAME, Recorder
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_host_arguments(parser)
     parser.add_argument("file", metavar="FILE", help="e.g. start.jsonl.gz")
     parser.add_argument("--until-end", action="store_true", help="stop when ready, crashed or ended")
 
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         settings = settings_from(args)
         if path.is_dir():
             raise UsageError(f"{path} is a directory: give a file, e.g. {path}/start.jsonl.gz")
-        source = LiveSource(settings)
+        source = source_of(settings)
         recorder = Recorder(path, source.epoch, host=socket.gethostname())
     except UsageError as err:
         return say_usage(err)

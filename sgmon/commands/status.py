@@ -14,6 +14,7 @@ from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.collect.source import LiveSource
 from sgmon.commands import exit_code_of
+from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
@@ -28,6 +29,7 @@ from sgmon.watch.engine import Engine
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_host_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
     parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (activity needs time)")
 
@@ -36,13 +38,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = settings_from(args)
         watch_s = seconds("--seconds", args.seconds)
-        found = find(Path(settings.proc_root), settings)  # a wrong pid is said at once, in words
+        # a wrong pid is said at once, in words
+        found = None if settings.hosts else find(Path(settings.proc_root), settings)
     except UsageError as err:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err, as_json=args.json)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
-    source = LiveSource(settings, found=found)
+    source = LiveSource(settings, found=found) if not settings.hosts else None
     engine = live_engine(settings, source=source, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, asked_of(settings))
     if args.json:

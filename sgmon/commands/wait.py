@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.crash import OPEN
 from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
+from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.narrator import Narrator
 from sgmon.commands.output import print_json, say_no_server
@@ -36,6 +37,7 @@ CAUSE_S = 1.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_host_arguments(parser)
     add_waiting_arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress lines")
 

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from sgmon.commands import USAGE
+from sgmon.commands.hosts import hosts_of
 from sgmon.commands.log_input import split_command, take_stdin
+from sgmon.remote.hosts import HostError
 from sgmon.settings import Settings
 
 
@@ -63,14 +65,13 @@ def watch_dirs(args: argparse.Namespace) -> tuple[str, ...]:
 def settings_from(args: argparse.Namespace) -> Settings:
     """Settings from parsed arguments. Raises ``UsageError`` with words."""
     root = Path(args.proc_root)
-    if not (root / "stat").exists() and not any(root.glob("[0-9]*")):
-        if sys.platform != "linux":
-            raise UsageError(
-                f"no {root} here ({sys.platform}): sgmon reads Linux's /proc. Run it on the server's host, "
-                "or read a log with: sgmon log FILE"
-            )
-        raise UsageError(f"{root} is no /proc: it has no processes. Try without --proc-root")
-    log, log_fd, log_command = _log(args)
+    try:
+        hosts, via = hosts_of(args) if "host" in args else ((), "")
+    except HostError as err:
+        raise UsageError(str(err)) from None
+    if not hosts:
+        _check_root(root)
+    log, log_fd, log_command = _log(args, here=not hosts)
     return Settings(
         pid=number("--pid", args.pid, 1, 2**22),
         port=number("--port", args.port, 1, 65535),
@@ -83,7 +84,20 @@ def settings_from(args: argparse.Namespace) -> Settings:
         watch_dirs=watch_dirs(args),
         gpu=not args.no_gpu,
         probe_http=not args.no_http,
+        hosts=hosts,
+        via=via,
+        remote_python=args.remote_python if hosts else "",
     )
+
+
+def _check_root(root: Path) -> None:
+    if not (root / "stat").exists() and not any(root.glob("[0-9]*")):
+        if sys.platform != "linux":
+            raise UsageError(
+                f"no {root} here ({sys.platform}): sgmon reads Linux's /proc. Run it on the server's host, "
+                "or read a log with: sgmon log FILE"
+            )
+        raise UsageError(f"{root} is no /proc: it has no processes. Try without --proc-root")
 
 
 def say_usage(error: UsageError) -> int:
@@ -104,8 +118,8 @@ def seconds(name: str, text: str) -> float:
     return value
 
 
-def _log(args: argparse.Namespace) -> tuple[str, int | None, tuple[str, ...]]:
-    """(file, descriptor, command): at most one of them, as ``Settings`` has them."""
+def _log(args: argparse.Namespace, *, here: bool) -> tuple[str, int | None, tuple[str, ...]]:
+    """(file, descriptor, command): at most one of them, as ``Settings`` has them. here: of this machine."""
     if args.log_command and args.log:
         raise UsageError("--log and --log-command name two logs: give one of them")
     try:
@@ -115,6 +129,8 @@ def _log(args: argparse.Namespace) -> tuple[str, int | None, tuple[str, ...]]:
             return "-", take_stdin(), ()
     except ValueError as err:
         raise UsageError(str(err)) from None
+    if args.log and not here:
+        return args.log, None, ()
     if args.log:
         _check_log(args.log)
     return str(Path(args.log).absolute()) if args.log else "", None, ()

@@ -44,9 +44,9 @@ class Collector:
 
     def run(self) -> None:
         """Until the watch says stop, or is gone."""
+        self._say({"k": HELLO, "sgmon": __version__, "python": platform.python_version(), "host": platform.node()})
         for work in (self._listen, self._write, self._watch_silence):
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
-        self._say({"k": HELLO, "sgmon": __version__, "python": platform.python_version(), "host": platform.node()})
         while True:
             request = self._asked.get()
             if request is None or request["ask"] == "stop":

@@ -89,3 +89,7 @@ def _library(module: str) -> Iterator[tuple[str, bytes]]:
         path = origin.parent / name
         if path.suffix == ".py" and path.is_file():
             yield f"{module}/{name}", path.read_bytes()
+
+
+if __name__ == "__main__":
+    print("\n".join(str(path.relative_to(Path.cwd())) for path in our_files()))

@@ -42,7 +42,8 @@ class RemoteSource:
         self.clock = clock
         self.reading = NodeReading(reach.name, "connecting")
         self._reach = reach
-        self._settings = replace(settings, log_limit_bytes=min(settings.log_limit_bytes, LOG_LIMIT_BYTES))
+        limit = min(settings.log_limit_bytes, LOG_LIMIT_BYTES)
+        self._settings = replace(settings, hosts=(), log_limit_bytes=limit)
         self._stopping = threading.Event()
         self._woken, self._wake = os.pipe()
         for fd in (self._woken, self._wake):

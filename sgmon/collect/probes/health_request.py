@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 import threading
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from sgmon.text import clean
 
 if TYPE_CHECKING:
     import httpx
+
+    from sgmon.collect.probes.plain_http import PlainClient
 
 USER_AGENT = "sgmon"
 
@@ -40,6 +43,15 @@ class Target(NamedTuple):
         if self.uds:
             return f"{'https' if self.secure else 'http'}://localhost"
         return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
+
+
+def health_client() -> HealthClient | PlainClient:
+    """The one that is possible here: a collector may be on a machine without httpx."""
+    if importlib.util.find_spec("httpx") is not None:
+        return HealthClient()
+    from sgmon.collect.probes.plain_http import PlainClient
+
+    return PlainClient()
 
 
 class HealthClient:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import importlib.util
 import socket
 import ssl
 import threading
 
-from sgmon.collect.probes.health_request import USER_AGENT, Answer, HealthClient, Target
+from sgmon.collect.probes.health_request import USER_AGENT, Answer, Target
 from sgmon.text import clean
-
-
-def health_client() -> HealthClient | PlainClient:
-    """The one that is possible here."""
-    return HealthClient() if importlib.util.find_spec("httpx") is not None else PlainClient()
 
 
 class PlainClient:

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from sgmon.collect.probes.addresses import PickedPort, asked_host, reachable
 from sgmon.collect.probes.base import Watched
-from sgmon.collect.probes.health_request import Answer, Target, speaks_tls
+from sgmon.collect.probes.health_request import Answer, Target, health_client, speaks_tls
 from sgmon.collect.probes.listeners import Listeners
 from sgmon.collect.probes.netns import InNamespace
-from sgmon.collect.probes.plain_http import health_client
 from sgmon.collect.probes.unix_path import connectable
 from sgmon.model import Listener, PortReading, Server, ServerArgs
 from sgmon.servers import registry

@@ -83,15 +83,15 @@ def _init(fields: dict[str, Field], named: list[str], post: bool) -> Callable[..
         if one.factory is not _NONE:
             scope[f"_made_{key}"] = one.factory
             word = f"{key}=_NONE"
-            body.append(f" values[{key!r}] = _made_{key}() if {key} is _NONE else {key}")
+            body.append(f" _inner_[{key!r}] = _made_{key}() if {key} is _NONE else {key}")
         else:
             if one.default is not _NONE:
                 scope[f"_default_{key}"] = one.default
                 word = f"{key}=_default_{key}"
-            body.append(f" values[{key!r}] = {key}")
+            body.append(f" _inner_[{key!r}] = {key}")
         (last if key in named else first).append(word)
     words = ", ".join(["self", *first, *(["*", *last] if last else [])])
-    lines = [f"def __init__({words}):", " values = self.__dict__", *body]
+    lines = [f"def __init__({words}):", " _inner_ = self.__dict__", *body]
     if post:
         lines.append(" self.__post_init__()")
     exec("\n".join(lines), scope)
