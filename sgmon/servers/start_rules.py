@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from sgmon.model import ServerArgs
 from sgmon.servers.memory_rules import MemoryRules
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 
 class StartOptions(Struct, frozen=True):
@@ -59,7 +63,7 @@ class SharedMemory(Struct, frozen=True):
     why: str
 
 
-SharedMemoryOf = Callable[[ServerArgs, Callable[[str], str]], "SharedMemory | None"]
+SharedMemoryOf: TypeAlias = "Callable[[ServerArgs, Callable[[str], str]], SharedMemory | None]"
 
 
 class StartRules(Struct, frozen=True):

@@ -68,6 +68,32 @@ def test_nothing_newer_than_python_3_8_is_called():
                 assert node.attr not in TOO_NEW, f"{path}:{node.lineno} uses {node.attr}"
 
 
+def test_no_generic_type_is_evaluated():
+    """An alias such as ``Call = Callable[[int], str]`` needs 3.9: write ``Call: TypeAlias = "Callable[[int], str]"``."""
+    for path in packing.our_files():
+        if "standin" in path.parts:
+            continue
+        tree = ast.parse(path.read_text())
+        abstract = {
+            name.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "collections.abc"
+            for name in node.names
+        }
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+                made = node.value.value
+                generic = isinstance(made, ast.Name) and made.id in {
+                    *abstract,
+                    "tuple",
+                    "list",
+                    "dict",
+                    "set",
+                    "type",
+                }
+                assert not generic, f"{path}:{node.lineno}"
+
+
 def test_the_archive_is_small_and_holds_what_it_should():
     data = packing.archive()
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()

@@ -11,6 +11,7 @@ from functools import lru_cache
 from sgmon.discovery.inner import Inside
 from sgmon.model.preflight import Installed
 from sgmon.servers.family import ServerFamily
+from sgmon.text import without_suffix
 
 FILE_BYTES = 1 << 20
 #: torch/version.py: "cuda: Optional[str] = '12.8'"; None in a build for CPUs
@@ -59,7 +60,7 @@ def _packages(inside: Inside, site_packages: str, names: set[str]) -> tuple[tupl
     """(name, version) by the folders "NAME-VERSION.dist-info"; a package that has two of them is left out."""
     found: dict[str, set[str]] = {}
     for folder in inside.listing(site_packages):
-        name, dash, version = folder.removesuffix(".dist-info").partition("-")
+        name, dash, version = without_suffix(folder, ".dist-info").partition("-")
         if dash and folder.endswith(".dist-info") and _plain(name) in names:
             found.setdefault(_plain(name), set()).add(version)
     return tuple(sorted((name, min(versions)) for name, versions in found.items() if len(versions) == 1))
