@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
@@ -20,6 +21,7 @@ from sgmon.settings import Settings
 from tui_app.messages import EngineFailed, SnapshotArrived
 from tui_app.notices import notices
 from tui_app.overview import Overview
+from tui_app.selecting import ends_selection
 from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES
@@ -163,6 +165,14 @@ class SgmonApp(App[int]):
         receive = getattr(self.screen, "receive", None)
         if receive is not None:
             receive(message.snapshot)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Any key but those that copy ends a selection; Esc then does no more."""
+        if self._screen_stack and ends_selection(self.screen, event):
+            self.screen.clear_selection()
+            if isinstance(event, events.Key) and event.key == "escape":
+                return
+        await super().on_event(event)
 
     # ending
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.app import App
 
+    from sgmon.model import Verdict
+
 
 def copy_text(app: App[object], text: str, what: str) -> None:
     """Into the terminal's clipboard (OSC 52), and into a file whose path is shown."""
@@ -20,6 +22,14 @@ def copy_text(app: App[object], text: str, what: str) -> None:
         app.notify(f"{what} copied; also in {path}", markup=False, timeout=6)
     except OSError as error:
         app.notify(f"{what} copied ({error.strerror}: no file beside it)", markup=False, timeout=6)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """The verdict, what says so, and the next steps."""
+    rows = [f"{verdict.state}: {verdict.headline}"]
+    rows += [f"  {item.signal}: {item.text}" for item in verdict.evidence]
+    rows += [f"  next: {step.text}" + (f": {step.command}" if step.command else "") for step in verdict.next]
+    return "\n".join(rows)
 
 
 def save_text(app: App[object], text: str, stem: str) -> Path | None:

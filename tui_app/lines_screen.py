@@ -8,10 +8,10 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from sgmon.model import Snapshot
 from sgmon.units import age
+from tui_app.selecting import SelectableScreen
 from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.line import Line, join_ends
@@ -21,7 +21,7 @@ from widgets.states import state_style
 from widgets.verdictbar import since_words
 
 
-class LinesScreen(Screen[None]):
+class LinesScreen(SelectableScreen):
     """A subclass gives ``title_line`` and ``page_lines``; both are pure in the snapshot.
 
     The rows are painted again when ``select`` gives something else than before, the title with every snapshot.
@@ -101,6 +101,8 @@ class LinesScreen(Screen[None]):
         self.dismiss()
 
     def action_copy(self) -> None:
+        if self.copy_selection():
+            return
         from tui_app.copying import copy_text
 
         copy_text(self.app, self.lines.page_text, "page")

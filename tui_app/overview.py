@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
-from textual.screen import Screen
 
 from sgmon.units import age
-from tui_app.arrangement import Wants, arrange
 from tui_app.no_engine import OPENING
+from tui_app.overview_hints import BEFORE, LEAVING, panel_hints
+from tui_app.overview_keys import ANY_TIME, BINDINGS, PANEL_NAMES
+from tui_app.placing import Placing, apply, has_ended
+from tui_app.selecting import SelectableScreen
 from tui_app.session import Session, session_of
-from widgets import log_keys
 from widgets.hints import KeyHints
 from widgets.panel import Panel
 from widgets.tabs import PanelTabs
@@ -27,63 +28,19 @@ if TYPE_CHECKING:
     from widgets.logview import LogPanel
     from widgets.workers import WorkersPanel
 
-_ALWAYS = (("v", "why"), ("space", "freeze"), ("?", "help"), ("q", "quit"))
-_BEFORE = (("?", "help"), (":", "commands"), ("q", "quit"))
-_REPLAY = (
-    ("space", "pause"),
-    (".", "step"),
-    ("+-", "speed"),
-    ("←→", "10 s"),
-    ("[]", "change"),
-    ("?", "help"),
-    ("q", "quit"),
-)
-_NAMES = (("1", "startup"), ("2", "GPUs"), ("3", "workers"), ("4", "log"), ("5", "port"))
-#: what needs no panel; the other actions of the overview wait for a server
-_ANY_TIME = frozenset({"why", "servers", "copy_view", "back", "freeze"})
-#: the log's own keys work from every panel: they focus the log, then act
-LOG_KEYS = tuple(
-    Binding(binding.key, f"log({binding.action!r})", binding.description, show=False, id=f"overview.{binding.id}")
-    for binding in log_keys.BINDINGS
-    if binding.id in log_keys.FROM_ANY_PANEL
-)
 
-
-class Overview(Screen[None]):
+class Overview(SelectableScreen):
     """Everything on one page; on a small screen one panel at a time (``arrangement``).
 
     Until there is a server only the waiting page: the panels are imported and mounted with the first one.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(n, f"panel('{n}')", f"panel {name}; again: zoom", id=f"overview.panel{n}") for n, name in _NAMES),
-        Binding("tab", "next_panel(1)", "next panel", id="overview.next"),
-        Binding("shift+tab", "next_panel(-1)", "panel before", id="overview.previous"),
-        Binding("z", "zoom", "zoom the panel, or back", id="overview.zoom"),
-        Binding("space,p", "freeze", "freeze the view; watching goes on", id="overview.freeze"),
-        Binding("v", "why", "why: all evidence, all next steps, history", id="overview.why"),
-        Binding("d,b", "dump", "stack of the selected worker", id="overview.dump"),
-        Binding("D", "dump_all", "stacks of all ranks, merged, 3 samples", id="overview.dump_all"),
-        Binding("enter", "detail", "the selected worker in full", id="overview.detail"),
-        Binding("x", "only_odd", "only workers that differ", id="overview.only_odd"),
-        Binding("s", "servers", "pick another server", id="overview.servers"),
-        Binding("c", "copy", "copy the verdict, or the selected worker", id="overview.copy"),
-        Binding("o", "log_line", "the line of the log that the verdict names", id="overview.log_line"),
-        Binding(
-            "C",
-            "copy_view",
-            "the view as text: copied, saved, printed",
-            id="overview.copy_view",
-        ),
-        Binding("q", "back(True)", "back; twice on the overview: quit", id="overview.quit"),
-        Binding("escape", "back(False)", "back (from zoom, from a frozen view)", id="overview.back"),
-        *LOG_KEYS,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(self) -> None:
         super().__init__(classes="-waiting")
         self.verdict = VerdictBar(id="verdict")
-        self.tabs = PanelTabs(_NAMES, id="tabs")
+        self.tabs = PanelTabs(PANEL_NAMES, id="tabs")
         self.waiting = WaitingPanel(id="waiting")
         self.panels: dict[str, Panel] = {}
         self.body = Container(id="body")
@@ -92,8 +49,7 @@ class Overview(Screen[None]):
         self.zoomed = False
         self.frozen: Snapshot | None = None
         self._quit_is_asked = False
-        self._wanted: dict[str, int] = {}  # by panel, since the situation was another
-        self._situation: tuple[object, ...] = ()
+        self.placing = Placing()
 
     @property
     def session(self) -> Session:
@@ -109,7 +65,7 @@ class Overview(Screen[None]):
     def on_mount(self) -> None:
         if self.session.received is None:
             self.verdict.set_opening(OPENING)
-            self.hints.set_hints((), _BEFORE)
+            self.hints.set_hints((), BEFORE)
 
     @property
     def worker_panel(self) -> WorkersPanel:
@@ -127,7 +83,7 @@ class Overview(Screen[None]):
         self.call_after_refresh(self._arrange)  # the panels know by then what they have to show
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return bool(self.panels) or action in _ANY_TIME or not hasattr(type(self), f"action_{action}")
+        return bool(self.panels) or action in ANY_TIME or not hasattr(type(self), f"action_{action}")
 
     def on_screen_resume(self) -> None:
         if self.session.received is not None:
@@ -158,37 +114,12 @@ class Overview(Screen[None]):
             self._show_hints(snapshot)
 
     def _arrange(self) -> None:
-        """Give every panel its place. Rows once wanted stay until the situation changes: a calm screen stays."""
-        snapshot, (width, height) = self.shown, self.size
-        if not self.panels or not width or self.has_class("-waiting"):
+        """Give every panel its place."""
+        if not self.panels or not self.size or self.has_class("-waiting"):
             return
-        verdict = snapshot.verdict
-        server = snapshot.server.pid if snapshot.server is not None else 0
-        situation = (width, height, verdict.state, verdict.odd_ranks, server, len(snapshot.ranks))
-        if situation != self._situation:
-            self._situation, self._wanted = situation, {}
-        for number, panel in self.panels.items():
-            across = panel.size.width or width
-            asked = 0 if number == "4" else panel.wants(across, height // 3)  # the log takes what is left
-            self._wanted[number] = max(self._wanted.get(number, 0), asked)
-        least, most = self.verdict.wanted_rows(width)
-        self._wanted["verdict"] = max(self._wanted.get("verdict", 0), most)
-        has_ended = verdict.state == "crashed" or (bool(self.panels["3"].view) and _has_ended(snapshot))
-        rows = {number: self._wanted[number] or _guess(number, snapshot) for number in self.panels}
-        wants = Wants(least, self._wanted["verdict"], rows, has_ended)
-        made = arrange(width, height, wants, self.active, self.zoomed)
-        for number in "3", "2":  # a table that folds because it does not get all its rows needs fewer
-            if (place := made.places.get(number)) is not None and (fits := self.panels[number].wants(*place[2:])):
-                rows[number] = min(rows[number], fits)
-        made = arrange(width, height, wants, self.active, self.zoomed)
-        self.verdict.styles.height = made.verdict
+        made = self.placing.arrange(self.panels, self.verdict, self.shown, self.size, self.active, self.zoomed)
         self.tabs.display = made.has_tabs
-        for number, panel in self.panels.items():
-            place = made.places.get(number)
-            panel.display = place is not None
-            if place is not None:
-                panel.styles.offset = (place.x, place.y)
-                panel.styles.width, panel.styles.height = place.width, place.height
+        apply(made, self.panels, self.verdict)
 
     def on_resize(self) -> None:
         self._arrange()
@@ -200,24 +131,15 @@ class Overview(Screen[None]):
 
     def _show_hints(self, snapshot: Snapshot) -> None:
         if self._quit_is_asked:
-            self.hints.set_hints((), (("q", "again quits; the watch ends"), ("esc", "stay")))
+            self.hints.set_hints((), LEAVING)
         elif not self.panels:
-            self.hints.set_hints((), _BEFORE)
+            self.hints.set_hints((), BEFORE)
         else:
-            self._show_panel_hints(snapshot)
-
-    def _show_panel_hints(self, snapshot: Snapshot) -> None:
-        own = list(self.panels[self.active].HINTS)
-        if _has_ended(snapshot):  # nothing is left to take a stack of
-            own = [hint for hint in own if hint[0] not in ("d", "D")]
-        if any(step.key == "o" for step in snapshot.verdict.next):
-            own.insert(0, ("o", "first error"))
-        if len(snapshot.candidates) > 1:
-            own.insert(0, ("s", f"{len(snapshot.candidates)} servers"))
-        own.append(("z", "unzoom" if self.zoomed else "zoom"))
-        slow = getattr(self.app, "link_words", "")
-        words = ((f" {slow} ", "warn"),) if slow else ()
-        self.hints.set_hints(own, _REPLAY if snapshot.replay else _ALWAYS, words)
+            own, always = panel_hints(
+                self.panels[self.active].HINTS, snapshot, is_zoomed=self.zoomed, has_ended=has_ended(snapshot)
+            )
+            slow = getattr(self.app, "link_words", "")
+            self.hints.set_hints(own, always, ((f" {slow} ", "warn"),) if slow else ())
 
     # panels
 
@@ -352,34 +274,21 @@ class Overview(Screen[None]):
     # copying
 
     def action_copy(self) -> None:
-        from tui_app.copying import copy_text
+        from tui_app.copying import copy_text, verdict_text
 
+        if self.copy_selection():
+            return
         if self.panels and self.worker_panel.has_focus and self.worker_panel.selected_text:
             copy_text(self.app, self.worker_panel.selected_text, self.worker_panel.selected_label)
             return
-        verdict = self.shown.verdict
-        rows = [f"{verdict.state}: {verdict.headline}"]
-        rows += [f"  {item.signal}: {item.text}" for item in verdict.evidence]
-        rows += [f"  next: {step.text}" + (f": {step.command}" if step.command else "") for step in verdict.next]
-        copy_text(self.app, "\n".join(rows), "verdict")
+        copy_text(self.app, verdict_text(self.shown.verdict), "verdict")
 
     def action_copy_view(self) -> None:
         from tui_app.copying import copy_text, show_plain
 
+        if self.copy_selection():
+            return
         shown = [panel for panel in self.panels.values() if panel.is_on_screen]
         text = "\n\n".join([self.verdict.text, *(panel.text for panel in shown)])
         copy_text(self.app, text, "view")
         show_plain(self.app, text)
-
-
-def _guess(number: str, snapshot: Snapshot) -> int:
-    """Rows of a panel that has shown nothing yet, so that the layout does not jump when the ranks start."""
-    ranks = len(snapshot.ranks)
-    if snapshot.server is not None:
-        args = snapshot.server.args
-        ranks = max(ranks, args.tp * args.pp // max(1, args.nnodes))
-    return {"1": 7, "2": 2 + ranks, "3": 4 + ranks, "5": 4}.get(number, 0)
-
-
-def _has_ended(snapshot: Snapshot) -> bool:
-    return bool(snapshot.clocks) and not any(process.alive for process in snapshot.procs.processes)

@@ -133,7 +133,7 @@ class GpuPanel(Panel[GpuView]):
     def on_click(self, event: events.Click) -> None:
         place = event.y - 1 + self.top
         above = [row for row in self._places if row <= place]
-        if above and event.y > 0:
+        if above and event.y > 0 and not self.screen.selections:
             self.cursor = self._places[max(above)][0]
             self.update_view()
             if event.chain > 1:

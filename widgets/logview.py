@@ -92,8 +92,9 @@ class LogPanel(LogDisplay):
         self._notify("")
 
     def on_click(self, event: events.Click) -> None:
-        self.viewport.choose(event.y - 1)
-        self._notify("")
+        if not self.screen.selections:  # the end of a drag is no click
+            self.viewport.choose(event.y - 1)
+            self._notify("")
 
     # searching and filtering
 
@@ -238,6 +239,8 @@ class LogPanel(LogDisplay):
         self._notify("search stopped" if self.search.clear() else "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "copy":  # selected text is copied by the screen
+            return not self.screen.selections
         if action == "clear":  # without a search Esc is the screen's
             return self.search.pattern is not None or self.search.is_filtering or self.search.is_looking
         return True

@@ -86,7 +86,8 @@ class VerdictBar(Painted):
         self.update_view()
 
     def on_click(self) -> None:
-        self.post_message(self.Pressed())
+        if not self.screen.selections:  # the end of a drag is no click
+            self.post_message(self.Pressed())
 
 
 def select(snapshot: Snapshot, note: str = "") -> VerdictView:

@@ -170,7 +170,7 @@ class WorkersPanel(Panel[WorkersView]):
 
     def on_click(self, event: events.Click) -> None:
         index = event.y - 1 - self.fixed_rows + self.top
-        if 0 <= index < len(self._shown):
+        if 0 <= index < len(self._shown) and not self.screen.selections:
             if event.chain > 1:
                 self.key_enter()
             else:

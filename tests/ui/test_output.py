@@ -10,10 +10,12 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 
+from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output.background import is_light, light_by_environment
-from tui_app.output.cells import Row, blank, difference, put
+from tui_app.output.cells import Row, blank, put
+from tui_app.output.difference import Abilities, difference
 from tui_app.output.link import LOST_S, SILENT_S, Link
-from tui_app.output.pens import PLAIN, Pen, change, pen_of
+from tui_app.output.pens import PLAIN, Pen, change, frugal, pen_of
 
 WIDTH, HEIGHT = 24, 4
 PENS = (
@@ -56,37 +58,80 @@ def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
 
 
 def painted(*frames: str) -> list[list[tuple[object, ...]]]:
-    screen = pyte.Screen(WIDTH, HEIGHT)
-    stream = pyte.Stream(screen)
+    screen = RepeatingScreen(WIDTH, HEIGHT)
+    stream = RepeatingStream(screen)
     for frame in frames:
-        stream.feed(frame)
+        stream.feed(frame.encode())
     return shown(screen)
 
 
-@settings(max_examples=40, deadline=None)
-@given(screens(), screens())
-def test_a_difference_leads_to_the_same_screen_as_a_whole_one(old: list[Row], new: list[Row]) -> None:
-    empty = blank(WIDTH, HEIGHT)
-    step = painted(
-        difference(empty, old, erases_in_colour=False),
-        difference(old, new, erases_in_colour=False),
-    )
-    assert step == painted(difference(empty, new, erases_in_colour=False))
+@settings(max_examples=60, deadline=None)
+@given(screens(), screens(), st.booleans())
+def test_a_difference_leads_to_the_same_screen_as_a_whole_one(old: list[Row], new: list[Row], repeats: bool) -> None:
+    empty, can = blank(WIDTH, HEIGHT), Abilities(repeats=repeats)
+    step = painted(difference(empty, old, can), difference(old, new, can))
+    assert step == painted(difference(empty, new))
+
+
+@settings(max_examples=60, deadline=None)
+@given(screens(), screens(), st.integers(0, HEIGHT - 1))
+def test_rows_of_another_page_are_erased_or_overwritten_to_the_same_end(
+    old: list[Row], new: list[Row], kept: int
+) -> None:
+    new = [*old[:kept], *new[kept:]]
+    empty, can = blank(WIDTH, HEIGHT), Abilities(repeats=True)
+    assert painted(difference(empty, old, can), difference(old, new, can)) == painted(difference(empty, new))
 
 
 def test_one_changed_figure_costs_a_movement_and_itself() -> None:
     old, new = blank(120, 40), blank(120, 40)
     for rows, text in ((old, "silent 48s"), (new, "silent 49s")):
         put(rows[0], 100, [Segment(text, Style.parse("#a8a8a8"))], ColorSystem.EIGHT_BIT)
-    assert difference(old, new, erases_in_colour=False) == "\x1b[1;109H\x1b[38;5;248m9\x1b[m"
-    assert difference(new, new, erases_in_colour=False) == ""
+    assert difference(old, new) == "\x1b[1;109H\x1b[38;5;248m9\x1b[m"
+    assert difference(new, new) == ""
 
 
 def test_blanks_are_erased_and_not_written() -> None:
     old, new = blank(120, 2), blank(120, 2)
     put(old[0], 0, [Segment("x" * 120)], None)
     put(new[0], 0, [Segment("x")], None)
-    assert difference(old, new, erases_in_colour=False) == "\x1b[1;2H\x1b[K"
+    assert difference(old, new) == "\x1b[1;2H\x1b[K"
+
+
+def test_a_rule_is_one_character_and_how_often() -> None:
+    new = blank(120, 1)
+    put(new[0], 0, [Segment("─" * 80)], None)
+    assert difference(blank(120, 1), new, Abilities(repeats=True)) == "\x1b[1H─\x1b[79b"
+    assert difference(blank(120, 1), new) == "\x1b[1H" + "─" * 80
+
+
+def test_another_page_is_sent_after_erasing_and_a_row_that_is_the_same_stays() -> None:
+    old, new = blank(120, 20), blank(120, 20)
+    for y in range(20):
+        put(old[y], 0, [Segment("ab cd " * 20 if y else "the same")], None)
+        put(new[y], 0, [Segment("xy" if y else "the same")], None)
+    assert difference(old, new) == "\x1b[2H\x1b[J" + "\r\n".join(["xy"] * 19)
+
+
+def test_on_a_thin_link_greys_are_faint_and_colours_of_the_first_sixteen() -> None:
+    assert frugal(Pen("38;5;248")) == Pen("", "", frozenset("2"))
+    assert frugal(Pen("38;5;214", "", frozenset("1"))) == Pen("93", "", frozenset("1"))
+    assert frugal(PLAIN) == PLAIN
+    assert frugal(Pen("31")) == Pen("31")
+
+
+def test_a_link_is_thin_when_two_frames_came_slowly_through_and_not_when_the_way_is_long() -> None:
+    far, thin = Link(), Link()
+    for t in range(0, 60, 20):
+        for link, took in ((far, 0.6), (thin, 0.3)):
+            link.sent(t, 50)
+            link.answered(t + took)
+        far.sent(t + 10, 6000)
+        far.answered(t + 10 + 0.65)
+        thin.sent(t + 10, 2000)
+        thin.answered(t + 10 + 1.3)
+    assert thin.is_thin
+    assert not far.is_thin
 
 
 def test_a_colour_of_the_palette_is_sent_by_its_number() -> None:
@@ -105,7 +150,7 @@ def test_every_change_of_a_pen_ends_in_the_new_one(old: Pen, new: Pen) -> None:
 
 def test_one_frame_is_on_its_way_and_the_next_waits_for_the_answer() -> None:
     link = Link()
-    link.sent(0.0)
+    link.sent(0.0, 50)
     assert link.wait_s(0.1, is_urgent=True) > 0
     link.answered(0.2)
     assert link.wait_s(0.2, is_urgent=False) == 0
@@ -114,7 +159,7 @@ def test_one_frame_is_on_its_way_and_the_next_waits_for_the_answer() -> None:
 
 def test_a_slow_link_is_measured_said_and_sent_to_less_often_but_not_for_keys() -> None:
     link = Link()
-    link.sent(0.0)
+    link.sent(0.0, 50)
     link.answered(1.5)
     assert link.words == "slow link: 1.5 s"
     assert link.wait_s(1.5, is_urgent=False) == 1.5
@@ -123,10 +168,10 @@ def test_a_slow_link_is_measured_said_and_sent_to_less_often_but_not_for_keys() 
 
 def test_a_terminal_that_never_answers_is_asked_no_more() -> None:
     link = Link()
-    link.sent(0.0)
+    link.sent(0.0, 50)
     assert link.wait_s(SILENT_S + 0.1, is_urgent=False) == 0
     assert link.question == ""
-    link.sent(2.0)
+    link.sent(2.0, 50)
     assert link.wait_s(2.0, is_urgent=False) == 0
     link.answered(2.1)  # it is only slow
     assert link.question and link.words == "slow link: 2.1 s"
@@ -134,9 +179,9 @@ def test_a_terminal_that_never_answers_is_asked_no_more() -> None:
 
 def test_a_lost_answer_is_not_waited_for_longer_than_the_limit() -> None:
     link = Link()
-    link.sent(0.0)
+    link.sent(0.0, 50)
     link.answered(0.1)
-    link.sent(1.0)
+    link.sent(1.0, 50)
     assert link.wait_s(1.0 + LOST_S - 1, is_urgent=True) > 0
     assert link.wait_s(1.0 + LOST_S + 1, is_urgent=True) == 0
     assert link.question
@@ -159,4 +204,4 @@ def test_a_light_terminal_is_known_by_its_answer_or_by_the_environment() -> None
 def test_a_blank_between_two_words_of_one_look_changes_no_pen() -> None:
     old, new = blank(40, 1), blank(40, 1)
     put(new[0], 0, [Segment("one two three", Style.parse("bold"))], None)
-    assert difference(old, new, erases_in_colour=False) == "\x1b[1H\x1b[1mone two three\x1b[m"
+    assert difference(old, new) == "\x1b[1H\x1b[1mone two three\x1b[m"

@@ -153,7 +153,10 @@ def test_frames_for_a_terminal_that_does_not_read_are_dropped_and_not_queued(ter
     while time.monotonic() < deadline:
         terminal.read_some()
     assert len(terminal.output) < 120 * 1_000  # what the pty holds, and pages of keys that were read late
-    assert any("STALLED" in row for row in terminal.screen.display)
+    deadline = time.monotonic() + 40
+    while not any("STALLED" in row for row in terminal.screen.display):
+        assert time.monotonic() < deadline, terminal.screen.display
+        terminal.read_some()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import termios
 import time
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ from textual import events
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers.linux_driver import LinuxDriver
 
-from tui_app.output.cells import Row, blank, difference, put
+from tui_app.output.cells import Row, blank, put
+from tui_app.output.difference import Abilities, difference
 from tui_app.output.link import Link
-from tui_app.output.pens import PLAIN
+from tui_app.output.pens import PLAIN, frugal
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from textual.message import Message
 
 _CLEAR = "\x1b[m\x1b[H\x1b[2J"
+#: a blank, three more by REP, and where is the cursor? In column 4 (from 0), if the terminal has REP
+_REPEATS = " \x1b[3b\x1b[6n"
+_REPEATED_TO = (4, 0)
 _SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
 _BUSY_S = 0.2
 _LATE_S, _ANSWER_S = 4.0, 0.3  # how late an answer may be, and how long its characters take
@@ -38,7 +43,8 @@ class CellDriver(LinuxDriver):
         self._is_urgent = True
         self._late_until_t = 0.0
         self._answer_until_t = 0.0
-        self._erases_in_colour: bool | None = None
+        self._can: Abilities | None = None
+        self._is_tried = False  # the question whether it has REP is on its way
 
     # from the application
 
@@ -102,17 +108,23 @@ class CellDriver(LinuxDriver):
         self._sent = [list(row) for row in self._wanted]
         self._is_urgent = False
         self.frames += 1
-        self.link.sent(time.monotonic())
+        self.link.sent(time.monotonic(), len(frame))
         self.write(frame + self.link.question)
 
     def _frame(self) -> str:
-        if self._erases_in_colour is None:
-            self._erases_in_colour = _erases_in_colour()
-        whole = self._sent is None
-        sent = self._sent if self._sent is not None else blank(len(self._wanted[0]), len(self._wanted), PLAIN)
-        frame = difference(sent, self._wanted, erases_in_colour=self._erases_in_colour)
-        frame = _CLEAR + frame if whole else frame
-        if len(frame) >= _SYNC and self._app._sync_available:
+        begin = ""
+        if self._can is None:
+            self._can = Abilities(_erases_in_colour())
+            begin, self._is_tried = _CLEAR + _REPEATS, True
+        old, new = self._sent, self._wanted
+        if old is None:
+            begin += _CLEAR
+            old = blank(len(new[0]), len(new), PLAIN)
+        if self.link.is_thin:
+            old, new = _frugal(old), _frugal(new)
+        frame = begin + difference(old, new, self._can)
+        # over a thin link such a frame would not be painted as it comes, but when all of it is there
+        if len(frame) >= _SYNC and self._app._sync_available and not self.link.is_thin:
             frame = f"\x1b[?2026h{frame}\x1b[?2026l"
         return frame
 
@@ -120,7 +132,7 @@ class CellDriver(LinuxDriver):
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, events.CursorPosition):
-            self._loop.call_soon_threadsafe(self._answered)
+            self._loop.call_soon_threadsafe(self._answered, (message.x, message.y))
             return
         if isinstance(message, events.Key) and self._is_of_late_answer(message):
             return
@@ -135,12 +147,25 @@ class CellDriver(LinuxDriver):
             self._answer_until_t = now + _ANSWER_S
         return now < self._answer_until_t
 
-    def _answered(self) -> None:
+    def _answered(self, cursor: tuple[int, int]) -> None:
+        if self._is_tried and self._can is not None:
+            self._is_tried = False
+            self._can = self._can._replace(repeats=cursor == _REPEATED_TO)
+            return
         self.link.answered(time.monotonic())
         self._send()
 
     def _pressed(self) -> None:
         self._is_urgent = True
+
+    def _enable_mouse_support(self) -> None:
+        """Ask for presses and drags; Textual asks for every motion, which nothing here needs and a link carries."""
+        if self._mouse:
+            self.write("\x1b[?1000h\x1b[?1002h\x1b[?1015h\x1b[?1006h")
+
+    def _disable_mouse_support(self) -> None:
+        if self._mouse:
+            self.write("\x1b[?1000l\x1b[?1002l\x1b[?1015l\x1b[?1006l")
 
     def stop_application_mode(self) -> None:
         self.write("\x1b[H")  # where a terminal without a second screen goes on
@@ -149,6 +174,21 @@ class CellDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         self._sent = None
         super().start_application_mode()
+        _end_translation(self.fileno)
+
+
+def _frugal(rows: list[Row]) -> list[Row]:
+    return [[(char, frugal(pen)) for char, pen in row] for row in rows]
+
+
+def _end_translation(fd: int) -> None:
+    """A line feed is sent as it is: the terminal's driver would put a second carriage return before it."""
+    try:
+        mode = termios.tcgetattr(fd)
+        mode[1] &= ~termios.OPOST
+        termios.tcsetattr(fd, termios.TCSANOW, mode)
+    except termios.error:
+        pass
 
 
 def _erases_in_colour() -> bool:

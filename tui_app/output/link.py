@@ -11,6 +11,10 @@ LOST_S, SILENT_S = 10.0, 0.7
 #: from this round trip on the line is called slow, and half of the time is left to keys
 SLOW_S = 0.4
 _WEIGHT = 0.3
+#: below this many bytes a second a page takes a tenth of a second and more, and each byte counts
+THIN_RATE = 40_000
+#: frames from which the rate is taken: of shorter ones most of the time is the way itself
+_LEAST_BYTES = 400
 
 
 class Link:
@@ -18,6 +22,9 @@ class Link:
 
     def __init__(self) -> None:
         self.round_trip_s: float | None = None
+        self._thin_frames = 0
+        self._shortest_s: float | None = None
+        self._sent_bytes = 0
         self._asked_t: float | None = None
         self._rest_until_t = 0.0
         self._is_silent = False  # it has not answered the first question (yet)
@@ -32,10 +39,16 @@ class Link:
     def is_slow(self) -> bool:
         return self.round_trip_s is not None and self.round_trip_s >= SLOW_S
 
-    def sent(self, t: float) -> None:
-        """A frame and the question were sent."""
+    @property
+    def is_thin(self) -> bool:
+        """Whether few bytes a second came through, twice. It stays so: looks that change with the link cost bytes."""
+        return self._thin_frames >= 2
+
+    def sent(self, t: float, size: int) -> None:
+        """A frame of ``size`` bytes and the question were sent."""
         if not self._is_silent:
             self._asked_t = t
+            self._sent_bytes = size
 
     def answered(self, t: float) -> None:
         """The terminal has painted what it was sent."""
@@ -43,11 +56,18 @@ class Link:
         if asked_t is None:
             return
         took = t - asked_t
+        self._measure_rate(took)
         self._is_silent, self._silent_since_t = False, None
         known = self.round_trip_s
         self.round_trip_s = took if known is None else known + _WEIGHT * (took - known)
         self._asked_t = None
         self._rest_until_t = t + min(3.0, took) if took >= SLOW_S else 0.0
+
+    def _measure_rate(self, took: float) -> None:
+        self._shortest_s = took if self._shortest_s is None else min(took, self._shortest_s)
+        beyond_s = took - self._shortest_s
+        if self._sent_bytes >= _LEAST_BYTES and beyond_s > 0 and self._sent_bytes / beyond_s < THIN_RATE:
+            self._thin_frames += 1
 
     def wait_s(self, t: float, *, is_urgent: bool) -> float:
         """Seconds until a frame may be sent, at the latest; 0: now. is_urgent: a key was pressed."""

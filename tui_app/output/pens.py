@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,6 +41,20 @@ class Pen(NamedTuple):
 
 
 PLAIN = Pen()
+_OF_PALETTE = re.compile(r"38;5;(\d+)")
+_FIRST_GREY = 232
+
+
+@lru_cache(maxsize=4096)
+def frugal(pen: Pen) -> Pen:
+    """A look with a shorter sequence: a grey is the terminal's faint, another colour the nearest of its first 16."""
+    found = _OF_PALETTE.fullmatch(pen.fore)
+    if found is None:
+        return pen
+    number = int(found[1])
+    if number >= _FIRST_GREY:
+        return pen if pen.attributes else Pen("", pen.back, frozenset("2"))
+    return pen._replace(fore=_colour(Color.from_ansi(number), ColorSystem.STANDARD, True))
 
 
 @lru_cache(maxsize=4096)
@@ -67,7 +82,7 @@ def change(old: Pen, new: Pen) -> str:
     if old == new:
         return ""
     fresh = [*sorted(new.attributes), *filter(None, (new.fore, new.back))]
-    whole = f"\x1b[{';'.join(['0', *fresh])}m" if fresh else "\x1b[m"
+    whole = f"\x1b[;{';'.join(fresh)}m" if fresh else "\x1b[m"  # a parameter left out is 0
     gone = old.attributes - new.attributes
     ends = {_OFF[code] for code in gone}
     begun = {code for code in new.attributes if code not in old.attributes or _OFF[code] in ends}

@@ -1,0 +1,173 @@
+"""What sgmon costs on a slow link: bytes of the first screen, of a quiet and a moving second, of pages; and seconds.
+
+    python -m benchmarks.link [--rates 2000,8000] [--delay 0.15] [--size 120x40] [--idle 20] [--only stuck]
+
+The program runs on a pty whose output is handed on at so many bytes a second; keys, and the terminal's answers to
+status reports, arrive after the delay. Nothing is lost and nothing limits what waits between the two, as with ssh. The
+first time of a page is when its title is on the screen, which pyte keeps; "whole" is when nothing
+more is on its way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fcntl
+import os
+import pty
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Sequence
+
+from tests.ui.repeating import RepeatingScreen, RepeatingStream
+
+SGMON = (sys.executable, "-m", "tui_app.cli")
+#: name, key, row and text that the page begins with
+PAGES = (
+    ("? help", "?", 0, " help "),
+    ("q back", "q", 0, "STALLED"),
+    ("v why", "v", 0, " why "),
+    ("q back", "q", 0, "STALLED"),
+    ("2 GPUs", "2", -1, "zoom"),
+    ("4 log", "4", -1, "search"),
+    ("z log alone", "z", -1, "unzoom"),
+    ("z back", "z", -1, " zoom"),
+)
+
+
+class PacedTerminal:
+    """A program behind a link of ``rate`` bytes a second (0: no limit) and ``delay_s`` from the terminal to it."""
+
+    def __init__(self, argv: Sequence[str], rate: float, delay_s: float, columns: int, rows: int) -> None:
+        self.rate, self.delay_s = rate, delay_s
+        self.screen = RepeatingScreen(columns, rows)
+        self.stream = RepeatingStream(self.screen)
+        self.arrived = 0  # bytes
+        self._on_the_way: collections.deque[bytes] = collections.deque()
+        self._free_t = time.monotonic()  # when the link has carried what it was given
+        self._up: collections.deque[tuple[float, bytes]] = collections.deque()
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execve(argv[0], list(argv), {**own, "TERM": "tmux-256color", "COLORTERM": "", "COLORFGBG": "15;0"})
+
+    def press(self, keys: str) -> None:
+        self._up.append((time.monotonic() + self.delay_s, keys.encode()))
+
+    def until(self, done: Callable[[], bool], seconds: float) -> float | None:
+        """Seconds until it was so; None: it was not, in that time."""
+        began = time.monotonic()
+        while (now := time.monotonic()) < began + seconds:
+            if done():
+                return now - began
+            self._step()
+        return None
+
+    def wait(self, seconds: float) -> None:
+        self.until(lambda: False, seconds)
+
+    def shows(self, row: int, text: str) -> bool:
+        return text in self.screen.display[row]
+
+    def anywhere(self, text: str) -> bool:
+        return any(text in row for row in self.screen.display)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is on its way to the terminal."""
+        return not self._on_the_way and not select.select([self.master], [], [], 0)[0]
+
+    def end(self) -> None:
+        os.kill(self.pid, 15)
+        deadline = time.monotonic() + 10
+        while os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(self.pid, 9)
+            self._step()
+        os.close(self.master)
+
+    def _step(self) -> None:
+        now = time.monotonic()
+        while self._up and self._up[0][0] <= now:
+            os.write(self.master, self._up.popleft()[1])
+        if select.select([self.master], [], [], 0.005)[0]:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:
+                data = b""
+            self._on_the_way.extend(data[at : at + 64] for at in range(0, len(data), 64))
+        while self._on_the_way and self._free_t <= time.monotonic():
+            part = self._on_the_way.popleft()
+            self._free_t = max(self._free_t, time.monotonic() - 0.05) + (len(part) / self.rate if self.rate else 0)
+            self._arrive(part)
+
+    def _arrive(self, part: bytes) -> None:
+        self.arrived += len(part)
+        self.stream.feed(part)
+        for answer in self.screen.answers:
+            self._up.append((time.monotonic() + self.delay_s, answer.encode()))
+        self.screen.answers.clear()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", default="0,8000,2000", help="bytes a second; 0: no limit")
+    parser.add_argument("--delay", type=float, default=0.15)
+    parser.add_argument("--size", default="120x40")
+    parser.add_argument(
+        "--idle", type=float, default=20.0, help="seconds over which a quiet and a moving screen count"
+    )
+    parser.add_argument("--only", choices=("stuck", "moving"))
+    args = parser.parse_args()
+    columns, rows = (int(number) for number in args.size.split("x"))
+    for rate in (float(one) for one in args.rates.split(",")):
+        words = f"{rate / 1000:g} KB/s, {args.delay * 1000:.0f} ms" if rate else "no limit"
+        print(f"--- {words}, {args.size}")
+        link = (rate, args.delay if rate else 0.0, columns, rows)
+        if args.only != "moving":
+            stuck(PacedTerminal([*SGMON, "demo", "stuck-rank", "--speed", "4"], *link), args.idle)
+        if args.only != "stuck":
+            moving(PacedTerminal([*SGMON, "demo", "healthy", "--tp", "8"], *link), args.idle)
+
+
+def stuck(terminal: PacedTerminal, idle_s: float) -> None:
+    """A rank that hangs: the first screen, a quiet one, the pages."""
+    say("first row", terminal.until(lambda: terminal.anywhere("WAITING"), 60), terminal.arrived)
+    say("ranks", terminal.until(lambda: terminal.anywhere("TP3"), 60), terminal.arrived)
+    say("STALLED", terminal.until(lambda: terminal.shows(0, "STALLED"), 200), terminal.arrived)
+    terminal.wait(15)
+    before = terminal.arrived
+    terminal.wait(idle_s)
+    print(f"  {'idle':12} {(terminal.arrived - before) / idle_s:7.0f} bytes/s")
+    for name, key, row, text in PAGES:
+        before = terminal.arrived
+        terminal.press(key)
+        took = terminal.until(lambda row=row, text=text: terminal.shows(row, text), 30)
+        rest = terminal.until(lambda: terminal.is_quiet, 30)
+        say(name, took, terminal.arrived - before, None if took is None or rest is None else took + rest)
+        terminal.wait(5)
+    terminal.end()
+
+
+def moving(terminal: PacedTerminal, seconds: float) -> None:
+    """A healthy start while it loads and captures."""
+    terminal.until(lambda: terminal.anywhere("TP3"), 60)
+    terminal.wait(3)
+    before = terminal.arrived
+    terminal.wait(seconds)
+    print(f"  {'moving':12} {(terminal.arrived - before) / seconds:7.0f} bytes/s")
+    terminal.end()
+
+
+def say(name: str, seconds: float | None, sent: int, whole_s: float | None = None) -> None:
+    first = "never" if seconds is None else f"{seconds:.2f} s"
+    whole = "" if whole_s is None else f"   whole {whole_s:.2f} s"
+    print(f"  {name:12} {sent:7} bytes   {first}{whole}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
