@@ -5,7 +5,7 @@ Times named ``*_t`` or ``t`` are seconds since the watch began (``Snapshot.epoch
 clock at 0); sizes are bytes; durations are seconds.
 """
 
-from sgmon.model.activity import ActivityClock, Mark
+from sgmon.model.activity import ActivityClock, FilePosition, Mark
 from sgmon.model.baseline import Baseline, Eta, Usual, UsualPhase
 from sgmon.model.gpu import Gpu, GpuLink, GpuLoad, GpuProcess, GpuReading, GpuSlice
 from sgmon.model.kernel import KernelLine, KernelReading
@@ -89,6 +89,7 @@ __all__ = [
     "Event",
     "Evidence",
     "FdTarget",
+    "FilePosition",
     "Frame",
     "Gpu",
     "GpuLink",

@@ -17,6 +17,15 @@ class Mark(Struct, frozen=True):
     queued: bool = False  # of signal cpu: CPU time that was wanted, and mostly waited for
 
 
+class FilePosition(Struct, frozen=True):
+    """How far a process has read or written a file, and since when it goes no further. Only of a file in which it was
+    seen to go on: what is mapped, or read at given places, never moves."""
+
+    target: str
+    pos: int
+    since_t: float
+
+
 class ActivityClock(Struct, frozen=True):
     """Signs of activity of one process (a rank, or the launcher), newest first; one mark per signal.
 
@@ -48,6 +57,7 @@ class ActivityClock(Struct, frozen=True):
     oom_kills: int | None = None  # OOM kills counted since the watch began
     load_bytes: int | None = None  # read or mapped since this rank's "Load weight begin"
     load_read_bytes: int | None = None  # of these, read from the disk
+    position: FilePosition | None = None  # of the file in which it went on last
     build_s: float = 0.0  # CPU seconds of the compilers seen below it
     disk_rate: float | None = None  # bytes/s read from the disk, over the last 10 s
     load_t: float | None = None  # when its weight load was first seen

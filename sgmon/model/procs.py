@@ -14,6 +14,7 @@ class FdTarget(Struct, frozen=True):
     fd: int
     target: str
     note: str = ""  # e.g. "ESTAB 127.0.0.1:43452 -> 127.0.0.1:52553", "LISTEN 0.0.0.0:20555", "lock file"
+    pos: int | None = None  # of weights and downloads: the file position (fdinfo); what is mapped does not move it
 
 
 class BlockedCall(Struct, frozen=True):

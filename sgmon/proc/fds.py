@@ -95,6 +95,21 @@ def note_of(target: str, rows: dict[int, Row], mounts: tuple[Mount, ...]) -> str
     return ", ".join(words)
 
 
+def position(root: str, pid: int, fd: int) -> int | None:
+    """The file position of a descriptor (the "pos:" line of fdinfo), which read(2) and write(2) move, and pread(2)
+    and mmap(2) do not. None: it cannot be read."""
+    try:
+        first = files.read(f"{root}/{pid}/fdinfo/{fd}").split(b"\n", 1)[0]
+        return int(first.removeprefix(b"pos:"))
+    except (OSError, ValueError):
+        return None
+
+
+def is_data(note: str) -> bool:
+    """Whether ``note`` is that of a file which is read or written from its beginning to its end."""
+    return note.startswith(("weights", "download in progress"))
+
+
 def holds_lock(root: str, pid: int, fd: int) -> bool:
     """Whether a lock was taken through this descriptor (the "lock:" lines of fdinfo)."""
     try:

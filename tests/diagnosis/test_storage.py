@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sgmon.model import BlockedCall, Role, Shards, ThreadWait
+from sgmon.model import BlockedCall, FdTarget, Role, Shards, ThreadWait
 from tests.diagnosis.test_slow_but_alive import never_bad
 from tests.diagnosis.world import MB, Rank, World
 
@@ -100,3 +100,39 @@ def test_storage_that_comes_back() -> None:
     world[0].does(read=300 * MB, cpu=0.3, state="R", wchan="0", thread_waits=())
     world.run(5)
     assert world.verdict.state == "progressing"
+
+
+def reads(rank: Rank, pos: int) -> None:
+    """It is so far in the file that it reads with read(2)."""
+    rank.does(fds=(FdTarget(12, "/mnt/models/model.bin", "weights", pos),))
+
+
+def test_how_far_a_file_was_read_stands_beside_the_wait() -> None:
+    world = World(1).to("weights")
+    for second in range(20):
+        reads(world[0], second * 100 * MB)
+        world[0].does(read=100 * MB, rchar=100 * MB, cpu=0.3, state="R", wchan="0")
+        world.run(1)
+    call = BlockedCall(0, "read", target="/mnt/models/model.bin")
+    what = {"state": "D", "wchan": "folio_wait_bit_common", "call": call, "target": call.target}
+    hang(world, 70, world[0], mount=FUSE[0], fstype=FUSE[1], **what)
+    assert (world.verdict.state, world.verdict.rule) == ("stalled", "storage")
+    facts = [one.text for one in world.verdict.evidence if one.signal == "fd"]
+    assert facts and "is at 1.8 GiB of model.bin, and no further for 1m" in facts[0]
+
+
+def test_a_position_alone_is_no_life_and_one_that_never_moved_says_nothing() -> None:
+    """What is mapped does not move it; and a file that is read again and again from the page cache is no progress of
+    a start whose counters stand."""
+    world = World(1, gpu=False).to("weights")
+    reads(world[0], 0)
+    world[0].gloo_wait()
+    world.run(60)
+    assert world.verdict.state == "stalled"
+    assert not any(one.signal == "fd" for one in world.verdict.evidence)
+    moving = World(1, gpu=False).to("weights")
+    moving[0].gloo_wait()
+    for second in range(60):
+        reads(moving[0], second * 1000)
+        moving.run(1)
+    assert moving.verdict.state == "stalled"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -11,7 +13,7 @@ from sgmon.collect.probes import worker as worker_module
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.model import Role, Server, ServerArgs
-from sgmon.proc import stat
+from sgmon.proc import fds, stat
 from sgmon.settings import Settings
 from tests.discovery.test_find import LAUNCH, SPAWN
 from tests.proc.fake import FakeProc, mount_row
@@ -318,3 +320,25 @@ def test_a_locked_memory_map_costs_one_gap_only(scene, monkeypatch):
     assert "locked" in gaps["maps"] and set(gaps) == {"maps", "stack"}
     assert seen[110].missing == () and seen[120].rss_anon_bytes == 102400
     gate.set()
+
+
+def test_how_far_a_weight_file_is_read(tmp_path):
+    """read(2) moves the position of its descriptor, which a real process is asked for."""
+    weights = tmp_path / "model.bin"
+    weights.write_bytes(bytes(4096))
+    script = (
+        "import sys; f = open(sys.argv[1], 'rb', 0); print(f.fileno(), flush=True)\n"
+        "while input(): print(len(f.read(1000)), flush=True)"
+    )
+    command = [sys.executable, "-c", script, str(weights)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as child:
+        fd = int(child.stdout.readline())
+        assert fds.position("/proc", child.pid, fd) == 0
+        child.stdin.write("go\n")
+        assert child.stdout.readline() == "1000\n"
+        assert fds.position("/proc", child.pid, fd) == 1000
+        server = Server(child.pid, stat.read("/proc", child.pid).start_ticks)
+        seen = ProcsProbe(Watched(Settings(), Clock(), server)).read().processes[0]
+        assert [(one.fd, one.pos) for one in seen.fds if one.target == str(weights)] == [(fd, 1000)]
+        child.stdin.write("\n")
+    assert fds.position("/proc", child.pid, fd) is None

@@ -14,7 +14,7 @@ from sgmon.analyse.activity.counters import CPU_WINDOW_S
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
 from sgmon.analyse.activity.oom import OomKills
-from sgmon.analyse.activity.watched import Watched, keep_name, with_marks
+from sgmon.analyse.activity.watched import Watched, follow_positions, keep_name, with_marks
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ESSENTIAL_ROLES,
@@ -159,6 +159,7 @@ class ActivityTracker:
         if old.halted and not process.halted:
             watched.went_on_t = t  # being paused is no silence of its own
         watched.history.add(process, t)
+        follow_positions(watched, process, t)
         watched.compilers.update((one.pid, one.cpu_s) for one in process.compilers)
         for mark in process_marks(old, process, watched.history, t, leads):
             self._mark(watched, mark)
@@ -280,6 +281,7 @@ class ActivityTracker:
             oom_kills=self._oom_kills,
             load_bytes=watched.load_bytes,
             load_read_bytes=watched.load_read_bytes,
+            position=watched.position,
             build_s=round(sum(watched.compilers.values()), 1),
             disk_rate=disk,
             load_t=watched.load_t,

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sgmon.analyse.activity.counters import History
 from sgmon.model import (
     ActivityClock,
+    FilePosition,
     Mark,
     Process,
 )
@@ -27,9 +28,27 @@ class Watched(Struct):
     ppid: int = 0
     load_start: tuple[int, int] | None = None
     load_t: float | None = None
+    positions: dict[tuple[int, str], FilePosition] = field(default_factory=dict)  # (fd, file) -> as last seen
+    position: FilePosition | None = None
     compilers: dict[int, float] = field(default_factory=dict)  # pid -> CPU seconds, as last seen
     load_bytes: int | None = None
     load_read_bytes: int | None = None
+
+
+def follow_positions(watched: Watched, process: Process, t: float) -> None:
+    """Remember how far its files are read. A file that is closed has no position any more."""
+    found: dict[tuple[int, str], FilePosition] = {}
+    for fd in process.fds:
+        if fd.pos is None:
+            continue
+        old = watched.positions.get((fd.fd, fd.target))
+        same = old is not None and old.pos == fd.pos
+        found[fd.fd, fd.target] = old if same and old is not None else FilePosition(fd.target, fd.pos, t)
+        if old is not None and fd.pos > old.pos:
+            watched.position = found[fd.fd, fd.target]
+    if watched.position is not None and watched.position not in found.values():
+        watched.position = None
+    watched.positions = found
 
 
 def with_marks(clock: ActivityClock, watched: Watched) -> ActivityClock:

@@ -7,10 +7,12 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, Missing, NextStep, Rank
 from sgmon.text import clean
-from sgmon.units import age, duration
+from sgmon.units import age, duration, size
 
 #: a dated line this much older than the silence that was watched tells of silence before the watch
 DATED_S = 10.0
+#: a file position that has not moved for so long says something
+STILL_S = 10.0
 #: where the output of a server goes that writes no file (Server.log_kind)
 _OUTPUT = {
     "pipe": "the server's output goes into a pipe",
@@ -58,6 +60,17 @@ def files_facts(context: Context) -> list[Evidence]:
         Evidence("files", f"{clean(folder.path, 60)}: {watched_dir.words(folder, now)}", value=folder.size_bytes)
         for folder in (seen.dirs if seen is not None else ())[:2]
     ]
+
+
+def position_fact(context: Context, rank: Rank) -> Evidence | None:
+    """How far it has read the file in which it went on last, and for how long no further; None: none is known, or it
+    goes on. A fact beside others: what does not move is no proof, and what moves is no life."""
+    at = rank.clock.position if rank.clock is not None else None
+    if at is None or context.t - at.since_t < STILL_S:
+        return None
+    name = clean(at.target.rsplit("/", 1)[-1], 80)
+    text = f"{rank.label} is at {size(at.pos)} of {name}, and no further for {since(context, at.since_t)}"
+    return Evidence("fd", text, rank.name, rank.pid)
 
 
 def doing_fact(context: Context, rank: Rank) -> Evidence:

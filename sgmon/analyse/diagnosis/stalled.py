@@ -8,7 +8,16 @@ from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.diagnosis.blame import Blame, find_blame
 from sgmon.analyse.diagnosis.clocks import clock_fact, kill_clocks
 from sgmon.analyse.diagnosis.context import Context
-from sgmon.analyse.diagnosis.facts import STEP_STACKS, dump_step, files_facts, log_fact, quiet_fact, since, wait_fact
+from sgmon.analyse.diagnosis.facts import (
+    STEP_STACKS,
+    dump_step,
+    files_facts,
+    log_fact,
+    position_fact,
+    quiet_fact,
+    since,
+    wait_fact,
+)
 from sgmon.analyse.diagnosis.foreseen import certain
 from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.analyse.ranks.doing import doing, where
@@ -52,6 +61,7 @@ def storage(context: Context) -> Verdict | None:
         evidence=(
             _asleep_fact(first),
             Evidence("bytes", f"no byte read, no page mapped for {since(context, first.activity_t)}", first.name),
+            *_position(context, first),
             log_fact(context),
         ),
         next=(
@@ -61,6 +71,11 @@ def storage(context: Context) -> Verdict | None:
             NextStep("Read where the kernel holds it (as root)", f"cat /proc/{_task(first)}/stack"),
         ),
     )
+
+
+def _position(context: Context, rank: Rank) -> tuple[Evidence, ...]:
+    found = position_fact(context, rank)
+    return () if found is None else (found,)
 
 
 def _asleep_fact(rank: Rank) -> Evidence:
@@ -212,13 +227,14 @@ def _evidence(context: Context, blame: Blame | None) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
     if blame is not None:
         first = blame.culprits[0]
-        found.append(quiet_fact(context, first))
+        found += [quiet_fact(context, first), *_position(context, first)]
         stack = _stack_fact(first)
         found += [stack] if stack is not None else []
         found += [wait_fact(context, v) if v.wait.text else quiet_fact(context, v) for v in blame.waiters[:1]]
         found.append(Evidence(blame.signal, f"{names(blame.culprits)}: {blame.why}"))
     else:
         found += [quiet_fact(context, v) for v in context.ranks[:2]]
+        found += [fact for v in context.ranks[:1] for fact in _position(context, v)]
         found += [
             _stack_fact(v) or wait_fact(context, v) for v in context.ranks[:1] if v.wait.text or v.stack is not None
         ]

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 THREADS_EVERY_S = 5.0
 FDS_EVERY_S = 5.0
+_POSITIONS = 8  # so many files' positions are read at each look
 MAPS_EVERY_S = 2.0
 MAPS_IDLE_S = 10.0
 FEW_THREADS = 8
@@ -244,7 +247,11 @@ class Worker:
             self._marked_t = self._host.rows_t
             marked = fds.telling(self.fds, self._host.rows, self._host.mounts)
             self._telling = tuple(FdTarget(f.fd, clean(f.target, 300), f.note + self._held(f)) for f in marked)
-        return self._telling
+        data = [f for f in self._telling if fds.is_data(f.note)][:_POSITIONS]
+        if not data:
+            return self._telling
+        at = {f.fd: fds.position(self._root, self.pid, f.fd) for f in data}
+        return tuple(replace(f, pos=at[f.fd]) if f.fd in at else f for f in self._telling)
 
     def _held(self, found: FdTarget) -> str:
         held = found.note.startswith("lock file") and fds.holds_lock(self._root, self.pid, found.fd)
