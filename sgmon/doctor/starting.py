@@ -30,7 +30,8 @@ def starting(root: str, port: int, gpu: GpuReading | None) -> list[Check]:
     server = Server(os.getpid(), 0, args=ServerArgs(port=port), family=family.name)
     facts = read(root, server, started=False)
     cards = len(gpu.gpus) if gpu is not None and gpu.gpus else None
-    start = Start(family, server.args, facts, all_gpus(gpu), cards=cards)
+    links = gpu.links if gpu is not None else ()
+    start = Start(family, server.args, facts, all_gpus(gpu), cards=cards, links=links)
     return [*(_check(one) for one in forecast(start)), *_tools()]
 
 

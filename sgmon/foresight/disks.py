@@ -63,8 +63,8 @@ def shared_memory(start: Start) -> Iterator[Forecast]:
     space = next((one for one in start.facts.spaces if one.what == "shared memory"), None)
     if wanted is None or space is None or space.free_bytes is None:
         return
-    if wanted.proof not in start.facts.installed.proofs:
-        return
+    if wanted.proof not in start.facts.installed.proofs or start.facts.missing:
+        return  # without the environment it is not known what the start takes
     need, free = wanted.size_bytes, space.free_bytes + space.new_bytes  # its own may be among the new ones
     if free + (STEP if free >= STEPPED else 0) >= need:
         yield fine("shared-memory", "shared memory", f"{size(need)} wanted, {size(free)} free", "disk")

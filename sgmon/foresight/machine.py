@@ -69,6 +69,8 @@ def addresses(start: Start) -> Iterator[Forecast]:
     if start.facts.away:
         return
     for one in start.facts.resolved:
+        if one.what == "host" and (start.args.uds or start.args.headless):
+            continue  # no port is opened
         if one.error == "unknown":
             yield _unresolved(start, one.what, one.name, one.words)
         elif one.error:

@@ -49,7 +49,8 @@ def chat_template(start: Start) -> Iterator[Forecast]:
     if place is Place.ABSENT:
         text = f"the chat template is not there: {given}"
         step = NextStep("Name a file that is there, or leave it out", f"ls -l {given}")
-        if "template-file" in start.facts.installed.proofs and not start.options.no_tokenizer:
+        serves = start.args.node_rank == 0 and not start.args.headless and not start.options.no_tokenizer
+        if serves and "template-file" in start.facts.installed.proofs:
             why = "the installed version refuses a name of a file that it cannot open"
             yield doomed("chat-template", "chat template", text, why, start.phase("template"), step)
         else:

@@ -80,7 +80,8 @@ def experts(start: Start) -> Iterator[Forecast]:
         return
     total = next((n for name in _EXPERTS if (n := model.number(name))), None)
     check = f"{ep} expert ranks" if ep > 1 else "experts"
-    if total is None and model.get("experts_named"):
+    kind = f"{model.get('model_type')} {model.get('architectures')}".lower()
+    if total is None and (model.get("experts_named") or "moe" in kind):
         yield unknown("experts", check, "the config does not say how many experts there are", "args")
     elif total is None:
         yield _no_experts(start, check, label(model))
@@ -102,7 +103,7 @@ def _no_experts(start: Start, check: str, model: str) -> Forecast:
 def nodes(start: Start) -> Iterator[Forecast]:
     """The ranks can be divided among the nodes."""
     args = start.args
-    if args.nnodes < 2 or (args.tp * args.pp) % args.nnodes == 0:
+    if args.nnodes < 2 or start.options.any_nodes or (args.tp * args.pp) % args.nnodes == 0:
         return
     text = f"{args.tp * args.pp} ranks cannot be divided among {args.nnodes} nodes"
     step = NextStep("Start with sizes that fit the nodes")

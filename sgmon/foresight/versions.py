@@ -47,7 +47,7 @@ def demands(start: Start) -> Iterator[Forecast]:
         # without an environment it is not known whether that check is switched off
         if here >= least:
             yield fine("package", name, f"{installed.package(name)} (at least {wanted})")
-        elif name in rules.always_demanded and installed.cuda and start.facts.env and not start.facts.missing:
+        elif name in rules.always_demanded and installed.cuda and not start.facts.missing:
             why = "the installed version compares these numbers before it starts a rank, and refuses an older one"
             yield doomed("package", name, text, why, start.phase("arguments"), step)
         else:

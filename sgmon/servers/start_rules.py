@@ -19,6 +19,7 @@ class StartOptions(Struct, frozen=True):
 
     partly_elsewhere: weights are kept on the host or made smaller, so that their bytes on a GPU are not known.
     chat_template: a file, a built-in name, or the text itself. experts_divided: expert parallelism is asked for.
+    any_nodes: the ranks need not be divided evenly among the nodes.
     """
 
     tokenizer_path: str = ""
@@ -30,6 +31,7 @@ class StartOptions(Struct, frozen=True):
     partly_elsewhere: bool = False
     chat_template: str = ""
     experts_divided: bool = False
+    any_nodes: bool = False
 
 
 class Beside(Struct, frozen=True):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sgmon.foresight.check import forecast
 from sgmon.foresight.start import RankGpu, Start
-from sgmon.model import GpuLink, ServerArgs
+from sgmon.model import GpuLink, Missing, ServerArgs
 from sgmon.model.preflight import Card, Installed, Level, Place, Preflight, Resolved, Space, Topology
 from sgmon.servers import registry
 from tests.foresight.starts import GIB, INSTALLED, model, only, said, start
@@ -130,7 +130,10 @@ def test_packages_that_are_older_than_the_version_asks_for() -> None:
     assert _packages(("flashinfer-python", "0.7.1")) == [("package", "warning")], "with one backend alone"
     assert _packages(("sglang-kernel", "0.4.8"), device="cpu") == []
     assert _packages(("sglang-kernel", "0.4.8"), env=(("SGLANG_SKIP_SGL_KERNEL_VERSION_CHECK", "1"),)) == []
-    assert _packages(("sglang-kernel", "0.4.8"), env=()) == [("package", "warning")], "it may be switched off"
+    blank = Preflight(
+        installed=replace(KERNEL, packages=(("sglang-kernel", "0.4.8"),)), missing=(Missing("environment", "blank"),)
+    )
+    assert said(start(None, blank)) == [("package", "warning")], "it may be switched off"
 
 
 def test_combinations_that_are_reported_to_fail() -> None:
@@ -150,12 +153,19 @@ def test_combinations_that_are_reported_to_fail() -> None:
     assert _level(replace(vllm, version="0.32.0"), "version") is None
 
 
+def test_a_host_that_nobody_listens_on_is_not_judged() -> None:
+    lost = Preflight(resolved=(Resolved("host", "nowhere.invalid", error="unknown"),))
+    assert said(start(None, lost)) == [("unresolved", DOOM)]
+    assert said(start(None, lost, uds="/run/s")) == [] == said(start(None, lost, headless=True))
+
+
 def test_the_file_of_a_chat_template() -> None:
     raw = (("chat_template", "/none.jinja"),)
     lost = Preflight(chat_template=Place.ABSENT, installed=replace(INSTALLED, proofs=("template-file",)))
     assert said(start(None, lost, raw=raw)) == [("chat-template", DOOM)]
     assert said(start(None, replace(lost, installed=INSTALLED), raw=raw)) == [("chat-template", "warning")]
     assert said(start(None, replace(lost, chat_template=Place.FILE), raw=raw)) == []
+    assert said(start(None, lost, raw=raw, node_rank=1)) == [("chat-template", "warning")], "that node serves nobody"
 
 
 def test_experts_of_a_model_that_has_none(tmp_path: Path) -> None:
@@ -164,7 +174,10 @@ def test_experts_of_a_model_that_has_none(tmp_path: Path) -> None:
     assert said(start(dense, sure, tp=2, ep=2)) == [("experts", DOOM)]
     assert said(start(dense, tp=2, ep=2)) == [("experts", "warning")]
     assert said(start(model(tmp_path / "moe", num_experts=8), sure, tp=2, ep=2)) == []
-    assert said(start(model(tmp_path / "odd", moe_layers=3), sure, tp=2, ep=2)) == [("experts", "unknown")]
+    odd = ("experts", "unknown")
+    assert said(start(model(tmp_path / "odd", moe_layers=3), sure, tp=2, ep=2)) == [odd]
+    nested = model(tmp_path / "nested", thinker_config={"text_config": {"n_experts": 8}})
+    assert said(start(nested, sure, tp=2, ep=2)) == [odd]
     assert said(start(model(tmp_path / "six", num_experts=6), sure, tp=4, ep=4)) == [("experts", "warning")]
 
 
@@ -173,6 +186,7 @@ def test_ranks_that_cannot_be_divided_among_the_nodes() -> None:
     assert said(start(None, sure, tp=3, nnodes=2)) == [("nodes", DOOM)]
     assert said(start(None, tp=3, nnodes=2)) == [("nodes", "warning")]
     assert said(start(None, sure, tp=4, nnodes=2)) == []
+    assert said(start(None, sure, tp=3, nnodes=2, raw=(("ep_join_mode", "scale"),))) == []
 
 
 def test_the_rendezvous_of_one_node_is_not_vllm_s() -> None:

@@ -15,7 +15,7 @@ from sgmon.text import clean
 
 #: files larger than these are not read: no config, no index and no header is
 CONFIG_BYTES, INDEX_BYTES, HEADER_BYTES = 4 << 20, 256 << 20, 100 << 20
-NAMES = 20_000
+NAMES, NESTED = 20_000, 200
 INDEX = "model.safetensors.index.json"
 #: what rules ask for
 KEYS = (
@@ -102,7 +102,7 @@ def _config(path: str, names: list[str]) -> tuple[tuple[tuple[str, ConfigValue],
     method = (body.get("quantization_config") or inner.get("quantization_config") or {}).get("quant_method", "")
     if method:
         found["quant_method"] = clean(str(method), 40)
-    if any("expert" in name or "moe" in name for name in (*body, *inner)):
+    if _names_experts(body):
         found["experts_named"] = True
     if body.get("auto_map"):
         found["auto_map"] = True
@@ -111,6 +111,15 @@ def _config(path: str, names: list[str]) -> tuple[tuple[tuple[str, ConfigValue],
         if isinstance(tokens, dict) and tokens.get("chat_template"):
             found["chat_template"] = True
     return tuple(found.items()), ""
+
+
+def _names_experts(value: object) -> bool:
+    """Whether any name in it, at any depth, is about experts."""
+    if isinstance(value, list):
+        return any(map(_names_experts, value[:NESTED]))
+    if not isinstance(value, dict):
+        return False
+    return any("expert" in name or "moe" in name or _names_experts(inner) for name, inner in value.items())
 
 
 def _index(path: str, names: list[str]) -> tuple[tuple[str, ...] | None, str]:

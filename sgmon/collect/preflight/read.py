@@ -50,12 +50,13 @@ def read(root: str, server: Server, *, started: bool = True) -> Preflight:
         limits=machine.limits(inside),
         installed=installed.look(inside, family, server.site_packages, _architectures(model)),
         env=_settings(server, known),
-        missing=() if environ is not None else (_HIDDEN,),
+        missing=() if environ else (_BLANK if environ is not None else _HIDDEN,),
         topology=topology.look(root),
         chat_template=models.template(inside, options.chat_template),
     )
 
 
+_BLANK = Missing("environment", "blank: the process has set its title before it was read")
 _HIDDEN = Missing("environment", "hidden: the process belongs to another user", "run sgmon as its user or with sudo")
 
 

@@ -38,6 +38,7 @@ def options(args: ServerArgs) -> StartOptions:
         draft_path=text("speculative_draft_model_path"),
         chat_template=text("chat_template"),
         experts_divided=args.ep > 1,
+        any_nodes=text("ep_join_mode") == "scale",
         partly_elsewhere=offload or text("torchao_config") != "" or text("weight_cache_mode") not in ("", "off"),
     )
 
