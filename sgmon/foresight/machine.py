@@ -88,7 +88,8 @@ def addresses(start: Start) -> Iterator[Forecast]:
         elif one.routed is False:
             yield _no_route(start, one)
         elif one.what == "rendezvous" and start.args.nnodes > 1 and all(map(_is_loopback, one.addresses)):
-            text = f"{one.name} is {', '.join(one.addresses[:2])} here: other nodes cannot be met there"
+            which = "" if one.name in one.addresses else f" ({', '.join(one.addresses[:2])})"
+            text = f"{one.name}{which} is this machine alone: other nodes cannot be met there"
             step = NextStep("Name an address of node 0 that the others can reach", f"getent hosts {one.name}")
             yield doubt("loopback", f"{one.what} {one.name}", text, step, signal="net")
         else:

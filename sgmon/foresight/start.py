@@ -61,7 +61,8 @@ class Start(Struct, frozen=True):
 
     @property
     def on_cpu(self) -> bool:
-        return self.args.device == "cpu"
+        """By the arguments, or because torch is built for nothing else."""
+        return self.args.device == "cpu" or self.facts.installed.package("torch").endswith("+cpu")
 
     @property
     def loads_files(self) -> bool:

@@ -189,6 +189,12 @@ def test_ranks_that_cannot_be_divided_among_the_nodes() -> None:
     assert said(start(None, sure, tp=3, nnodes=2, raw=(("ep_join_mode", "scale"),))) == []
 
 
+def test_torch_for_cpus_uses_no_gpu() -> None:
+    facts = Preflight(installed=replace(INSTALLED, packages=(("torch", "2.13.0+cpu"),)))
+    assert start(None, facts).on_cpu
+    assert not start(None, Preflight(installed=replace(INSTALLED, packages=(("torch", "2.13.0+cu130"),)))).on_cpu
+
+
 def test_the_rendezvous_of_one_node_is_not_vllm_s() -> None:
     rules = registry.get("vllm").start
     assert not rules.meets(ServerArgs(tp=2)) and rules.meets(ServerArgs(tp=2, nnodes=2))

@@ -12,7 +12,7 @@ import pytest
 
 from sgmon.collect.gpu import probe as gpu_module
 from sgmon.collect.gpu.probe import GpuProbe
-from sgmon.model import Missing
+from sgmon.model import GpuLink, Missing
 from sgmon.units import duration
 
 GIB = 1 << 30
@@ -39,6 +39,13 @@ def test_values_of_a_working_gpu(nvml, probe):
     assert gpu.ecc_errors == 3
     assert [g.minor for g in reading.gpus] == [0, 7]
     assert gpu.missing == ()
+
+
+def test_which_gpus_can_read_each_other_s_memory(nvml, probe):
+    nvml.write("count 3", "fail nvmlDeviceGetP2PStatus 1 3")
+    first, second = probe.read(), probe.read()
+    assert first.links == (GpuLink(0, 1, "ok", True), GpuLink(0, 2, "ok", True)), "what is refused is not known"
+    assert second.links == first.links
 
 
 def test_not_available_is_none_and_has_a_reason(nvml, probe):
