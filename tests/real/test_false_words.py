@@ -15,6 +15,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from sgmon.analyse.store import Store
 from sgmon.recording.codec import read
 from tests.real import measured
@@ -54,13 +56,10 @@ class Start:
         return "fired up and ready to roll" in self.server.text()
 
 
-def test_healthy_starts_side_by_side(tmp_path: Path) -> None:
-    done = 0
-    found: list[str] = []
-    while done < STARTS:
-        count = min(AT_ONCE, STARTS - done)
-        found += _side_by_side(tmp_path, [SITUATIONS[(done + n) % len(SITUATIONS)] for n in range(count)], done)
-        done += count
+@pytest.mark.parametrize("first", range(0, STARTS, AT_ONCE))
+def test_healthy_starts_side_by_side(first: int, tmp_path: Path) -> None:
+    numbers = range(first, min(first + AT_ONCE, STARTS))
+    found = _side_by_side(tmp_path, [SITUATIONS[number % len(SITUATIONS)] for number in numbers], first)
     assert not found, "\n".join(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,21 @@ def test_kernels_compiled_anew(tmp_path: Path) -> None:
     cold = {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
     with healthy_start(tmp_path, "healthy, tp 2, cold JIT", "tiny", "--tp", "2", env=cold):
         assert any(cache.rglob("*.so")), "nothing was compiled: this start was no test of a cold JIT"
+
+
+def test_a_start_with_tls(tmp_path: Path) -> None:
+    """/health is asked over TLS, although nobody knows who signed."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    argv = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    argv += ["-addext", "subjectAltName=IP:127.0.0.1"]  # the server's own warm-up request checks it
+    subprocess.run(
+        [*argv, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True, timeout=60
+    )
+    flags = ("--ssl-keyfile", str(key), "--ssl-certfile", str(certificate))
+    with healthy_start(tmp_path, "healthy, tp 1, TLS", "tiny", *flags) as watcher:
+        port = watcher.snapshot.port
+        assert port is not None and port.status == 200, port
+        assert not {"unhealthy", "unknown", "suspect"} & set(watcher.states()), watcher.history()
 
 
 def test_output_to_dev_null(tmp_path: Path) -> None:
