@@ -44,6 +44,7 @@ class ActivityClock(Struct, frozen=True):
     cpu_percent: float | None = None  # on-CPU share over the last 10 s, 100 = one core
     demand_percent: float | None = None  # on-CPU plus run-queue wait
     tree_cpu_percent: float | None = None  # descendants
+    cpu_share_alone: float | None = None  # CPU time got of that wanted, since its newest sign that is no CPU time
     rchar_rate: float | None = None  # bytes/s over the last 10 s; a TCPStore poll shows as 3-4 KB/s
     state: str = ""  # of the main thread, as last read
     state_since_t: float | None = None

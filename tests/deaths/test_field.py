@@ -22,6 +22,16 @@ ENDS = [
     End("field-cpu-orph", "crashed", "the launcher was killed by SIGKILL while importing"),
     End("field-cpu-oom", "crashed", "TP1 (pid 1598) was killed by SIGKILL while importing", ("TP1",)),
     End("field-h200-orphans_new2", "crashed", "TP1: NCCL failed", ("TP1",)),
+    # the rank ended, and was reaped with two others, before a second look: the status is the one that the log names
+    End("cpu-tp2-live-kill9-import", "crashed", "TP0 (pid 1417) was killed by SIGKILL while importing", ("TP0",)),
+    # the ranks load on for ten seconds after its end
+    End(
+        "cpu-tp2-live-kill9-detokenizer",
+        "crashed",
+        "the detokenizer (pid 2015) was killed by SIGKILL in the weight load",
+    ),
+    # a control group of the whole server: its launcher needs longer to end than the rank that was struck after it
+    End("cpu-tp2-live-oom-all", "crashed", "the launcher was killed by the kernel's OOM killer while importing"),
     # without a log: an ordinary shutdown, in which the launcher ends itself by SIGKILL
     End("field-h200-ngram2", "ended", "its ranks have ended with status 0: the server was shut down"),
     End("field-h200-sigterm_load", "ended", "the launcher was ended by SIGTERM in the weight load"),

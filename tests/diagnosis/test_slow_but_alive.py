@@ -107,6 +107,22 @@ def test_starved_of_cpu_is_slow() -> None:
     assert "is CPU-starved (5% of a core)" in world.verdict.headline
 
 
+def test_a_crowded_machine_gives_cpu_time_alone_longer() -> None:
+    """Four real servers on two cores, load 44: a rank got 2 s of CPU time in the minute of its warm-up request. The
+    same with a core for each, and at last on the crowded machine too, is suspect."""
+    crowded, free = World(2, gpu=False).to("warmup"), World(2, gpu=False).to("warmup")
+    for world in (crowded, free):
+        world["TP1"].gloo_wait()
+    crowded["TP0"].does(state="R", cpu=0.03, wait=0.9)
+    free["TP0"].does(state="R", cpu=0.9)
+    crowded.run(200)
+    free.run(200)
+    assert "suspect" not in crowded.states()
+    assert free.verdict.rule == "cpu-alone"
+    crowded.run(200)
+    assert crowded.verdict.rule == "cpu-alone"
+
+
 def test_idle_ready_scheduler_burns_a_core() -> None:
     world = World(2).to("ready")
     world.answers(200)

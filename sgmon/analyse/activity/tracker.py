@@ -14,7 +14,15 @@ from sgmon.analyse.activity.counters import CPU_WINDOW_S
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
 from sgmon.analyse.activity.oom import OomKills
-from sgmon.analyse.activity.watched import Watched, follow_positions, keep_name, with_marks
+from sgmon.analyse.activity.watched import (
+    Watched,
+    cpu_and_wait,
+    cpu_share_alone,
+    follow_positions,
+    keep_name,
+    met,
+    with_marks,
+)
 from sgmon.analyse.gpu.rank_mapping import gpu_of
 from sgmon.model import (
     ESSENTIAL_ROLES,
@@ -142,7 +150,7 @@ class ActivityTracker:
     def _process(self, key: tuple[int, int], process: Process, t: float, began_t: float, leads: bool) -> None:
         watched = self._watched.get(key)
         if watched is None:
-            watched = Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid)
+            watched = met(process, t)
             self._watched[key] = watched
         old = watched.process
         if not process.alive:
@@ -235,6 +243,8 @@ class ActivityTracker:
         if not watched.process.halted and watched.went_on_t <= newest:
             watched.longest_quiet_s = max(watched.longest_quiet_s, mark.t - newest)
         watched.marks[mark.signal] = mark
+        if mark.signal != "cpu":
+            watched.cpu_then = cpu_and_wait(watched.process)
 
     def _load_bytes(self, snapshot: Snapshot) -> None:
         loading = {p.rank for p in snapshot.log.ranks if p.phase in ("weights", "draft_weights")}
@@ -270,6 +280,7 @@ class ActivityTracker:
             demand_percent=None if demand is None else demand * 100,
             tree_cpu_percent=None if tree is None else tree * 100,
             rchar_rate=rchar,
+            cpu_share_alone=cpu_share_alone(watched),
             state=process.state,
             state_since_t=watched.state_since_t,
             io_wait_share=history.share_of_state("D"),

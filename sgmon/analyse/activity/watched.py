@@ -26,6 +26,7 @@ class Watched(Struct):
     gone_t: float | None = None
     alive_t: float | None = None
     ppid: int = 0
+    cpu_then: tuple[float, float] | None = None  # CPU and run-queue seconds at its newest sign that is no CPU time
     load_start: tuple[int, int] | None = None
     load_t: float | None = None
     positions: dict[tuple[int, str], FilePosition] = field(default_factory=dict)  # (fd, file) -> as last seen
@@ -51,6 +52,11 @@ def follow_positions(watched: Watched, process: Process, t: float) -> None:
     watched.positions = found
 
 
+def met(process: Process, t: float) -> Watched:
+    """A process that is seen for the first time."""
+    return Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid, cpu_then=cpu_and_wait(process))
+
+
 def with_marks(clock: ActivityClock, watched: Watched) -> ActivityClock:
     marks = tuple(sorted(watched.marks.values(), key=lambda m: (-m.t, m.signal)))
     if marks == clock.marks and clock.longest_quiet_s == watched.longest_quiet_s:
@@ -61,6 +67,23 @@ def with_marks(clock: ActivityClock, watched: Watched) -> ActivityClock:
         since_t=marks[0].t if marks else watched.first_t,
         longest_quiet_s=watched.longest_quiet_s,
     )
+
+
+def cpu_and_wait(process: Process) -> tuple[float, float] | None:
+    """Seconds on a CPU and waiting for one, all threads; None: not known."""
+    return None if process.cpu_s is None or process.wait_s is None else (process.cpu_s, process.wait_s)
+
+
+def cpu_share_alone(watched: Watched) -> float | None:
+    """Share of the CPU time that it wanted, and got, since its newest sign of activity that is no CPU time; None: not
+    known. Many threads may want many cores: more than one core's time is not asked."""
+    then, now = watched.cpu_then, cpu_and_wait(watched.process)
+    if then is None or now is None:
+        return None
+    newest = max((mark.t for mark in watched.marks.values() if mark.signal != "cpu"), default=watched.first_t)
+    got_s, waited_s = now[0] - then[0], now[1] - then[1]
+    wanted_s = min(got_s + waited_s, watched.seen_t - newest)
+    return min(1.0, got_s / wanted_s) if wanted_s > 0 else None
 
 
 def keep_name(dead: Process, before: Process) -> Process:

@@ -21,6 +21,8 @@ from sgmon.units import duration, plural
 _SETTLED_S = 5.0
 #: the rule of a crash whose order may still become known: a line or a reading is awaited
 OPEN = "process-gone-open"
+#: the rule of a crash whose order is as known as it gets
+SETTLED = "process-gone"
 _SIGKILL = 9
 
 
@@ -60,10 +62,10 @@ def _from_deaths(context: Context, order: Order) -> Verdict:
     return Verdict(
         "crashed",
         _headline(context, order),
-        phase=context.phase,
+        phase=_server_phase(context),
         since_t=min(death.latest for death in dead),
         confidence=_confidence(order),
-        rule=OPEN if order.open and first is None and cause is None else "process-gone",
+        rule=OPEN if order.open and first is None and cause is None else SETTLED,
         odd_ranks=(rank,) if rank else (),
         evidence=tuple(evidence[:5]),
         next=_log_steps(context, context.snapshot.log.error),
@@ -123,8 +125,14 @@ def _struck(some: tuple[Death, ...]) -> str:
 def _stage(context: Context, first: Death | None) -> str:
     if context.has_been_ready:
         return "after it was ready"
-    phase = context.phase if first is None else _phase_of(context, first.rank, first.pid)
+    phase = _server_phase(context) if first is None else _phase_of(context, first.rank, first.pid)
     return context.phases.during(phase)
+
+
+def _server_phase(context: Context) -> str:
+    """The phase in which it crashed: the ranks may load on without the process that has died."""
+    old = context.snapshot.verdict
+    return old.phase if (old.state, old.rule) == ("crashed", SETTLED) else context.phase
 
 
 def _causes(context: Context, order: Order) -> list[Evidence]:
@@ -188,7 +196,7 @@ def _phase_of(context: Context, name: str, pid: int | None = None) -> str:
     """Of that rank, as it was last seen; the server's for a process that is no rank."""
     workers = [rank for rank in context.snapshot.ranks if rank.role in (Role.WORKER, Role.IMPORTING)]
     own = (rank.phase for rank in workers if rank.pid == pid or (name and rank.name == name))
-    return next(own, context.phase)
+    return next(own, _server_phase(context))
 
 
 def _told_headline(context: Context, error: LogError) -> str:

@@ -41,11 +41,10 @@ def cpu_alone(context: Context) -> float | None:
         v.active(context.t) for v in context.ranks
     )
     works = any(v.stack is not None and (v.stack.works or v.stack.moving) for v in context.ranks)
-    return (
-        alone
-        if alone >= silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=mixed) and not works
-        else None
-    )
+    shares = [v.clock.cpu_share_alone for v in context.ranks if v.clock is not None and v.active(context.t)]
+    share = max((one for one in shares if one is not None), default=1.0)
+    limit_s = silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=mixed, share=share)
+    return alone if alone >= limit_s and not works else None
 
 
 def _may_spin(rank: Rank) -> bool:

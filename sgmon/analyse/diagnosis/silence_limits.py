@@ -19,6 +19,8 @@ RECOVERED_CAP_S = 45.0
 #: seconds that CPU time alone may pass for work, where some ranks are busy and others asleep: a slow rank with its
 #: waiters, or a missing one
 MIXED_S = 60.0
+#: a hang that spins on a crowded machine must be found, too: at the latest after five times the limit
+LEAST_SHARE = 0.2
 
 
 class Limits(Struct, frozen=True):
@@ -50,8 +52,10 @@ def disk_quantum_s(read_ahead_bytes: int | None) -> float:
     return max(60.0, 3 * (read_ahead_bytes or 0) / 0.4e6)
 
 
-def cpu_alone_s(phase: Phase, *, mixed: bool) -> float:
+def cpu_alone_s(phase: Phase, *, mixed: bool, share: float = 1.0) -> float:
     """mixed: some ranks are busy and others asleep, and no GPU tells who spins. A weight load is let alone:
-    there one rank may repack its experts for minutes while the others wait."""
+    there one rank may repack its experts for minutes while the others wait. share: of the CPU time that they want,
+    what the busy ranks got: on a starved CPU the same work takes longer, up to LEAST_SHARE."""
     let_alone = "weights" in (phase.name, phase.draft_of)
-    return min(phase.cpu_alone_s, MIXED_S) if mixed and not let_alone else phase.cpu_alone_s
+    limit_s = min(phase.cpu_alone_s, MIXED_S) if mixed and not let_alone else phase.cpu_alone_s
+    return limit_s / min(1.0, max(LEAST_SHARE, share))
