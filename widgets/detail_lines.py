@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sgmon.model import ActivityClock, Process, Rank, Snapshot, TcpPeer
+from sgmon.model import ESSENTIAL_ROLES, ActivityClock, FdTarget, Process, Rank, Snapshot, TcpPeer
 from sgmon.text import clean
 from sgmon.units import age, duration, percent, rate, size
 from widgets.line import Line
@@ -29,12 +29,15 @@ def detail_lines(snapshot: Snapshot, pid: int) -> list[Line]:
     rows += _output(process)
     rows += _loading(process)
     rows += _table("sockets", (_tcp(item) for item in process.tcp))
-    rows += _table(
-        "descriptors", ((f"{fd.fd:>5}  {clean(fd.target, 200)}", clean(fd.note, 120)) for fd in process.fds)
-    )
+    rows += _table("descriptors", ((f"{fd.fd:>5}  {clean(fd.target, 200)}", _fd_note(fd)) for fd in process.fds))
     rows += _table("kernel stack", ((clean(frame, 120), "") for frame in process.kernel_stack))
     rows += missing_rows(process)
     return rows
+
+
+def _fd_note(fd: FdTarget) -> str:
+    """ "weights, at 1.2 GiB"."""
+    return clean(fd.note, 120) + (f", at {size(fd.pos)}" if fd.pos else "")
 
 
 def _fact(name: str, words: str, style: str = "", note: str = "") -> Line:
@@ -166,9 +169,12 @@ def _table(name: str, items: Iterable[tuple[str, str]]) -> list[Line]:
 
 def missing_rows(process: Process) -> list[Line]:
     """What could not be seen, and what would give it."""
-    if not process.missing:
+    helper = process.role not in ESSENTIAL_ROLES
+    if not (process.missing or helper):
         return []
     rows = _head("not seen")
+    if helper:
+        rows.append(_fact("counters", "of a helper only its state and its CPU time are read", "dim"))
     for item in process.missing:
         rows.append(_fact(clean(item.signal, 14), clean(item.why, 200), "warn"))
         if item.remedy:

@@ -1,18 +1,17 @@
-"""``sgmon log FILE``: read a start log after the fact, from a file, a .gz or stdin."""
+"""``sgmon log FILE``: read a start log after the fact, from a file, a compressed one or stdin."""
 
 from __future__ import annotations
 
 import argparse
 import codecs
-import gzip
 import io
 import json
 import os
 import stat
 import sys
 import time
-import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain
 
 import msgspec
@@ -20,7 +19,7 @@ import msgspec
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.summary import as_json, exit_code, headline, text
-from sgmon.commands import USAGE
+from sgmon.commands import USAGE, packed
 from sgmon.history.compare import StartDiff, as_lines, compare
 from sgmon.history.finished_start import FinishedStart
 from sgmon.history.from_snapshot import start_of_log
@@ -37,7 +36,7 @@ class UnreadableError(Exception):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help='the log; "-" reads stdin, .gz is unpacked')
+    parser.add_argument("file", metavar="FILE", help='the log; "-" reads stdin; gz, xz, bz2 and zst are unpacked')
     parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
     parser.add_argument("--against", metavar="FILE", help="compare with the log of a good start")
 
@@ -108,22 +107,29 @@ def _chunks(path: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     first = True
     try:
-        with _open(path) as stream:
+        with closing(_open(path)) as stream:
             while data := stream.read1(CHUNK):
                 if first:
                     _refuse_binary(path, data)
                     first = False
                 yield decoder.decode(data)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as err:
+    except packed.DAMAGED as err:
         if first:
-            raise UnreadableError(f'"{path}" ends in .gz but is no gzip file ({err}). Rename or unpack it.') from err
+            raise UnreadableError(f'"{path}" is damaged, nothing of it can be unpacked ({err}).') from err
         print(f"sgmon log: {path} is cut or damaged ({err}); what is readable was read.", file=sys.stderr)
     except OSError as err:
         raise UnreadableError(f'cannot read "{path}": {err.strerror or err}. {_remedy(err)}') from err
     yield decoder.decode(b"", True)
 
 
-def _open(path: str) -> io.BufferedReader | gzip.GzipFile:
+def _open(path: str) -> packed.Bytes:
+    try:
+        return packed.unpacked(_stream(path))
+    except packed.NoUnpackerError as err:
+        raise UnreadableError(f'"{path}": {err}') from None
+
+
+def _stream(path: str) -> io.BufferedReader:
     if path == "-":
         if sys.stdin.isatty():
             raise UnreadableError('"-" reads stdin, but stdin is this terminal. Try: sgmon log - < server.log')
@@ -134,15 +140,19 @@ def _open(path: str) -> io.BufferedReader | gzip.GzipFile:
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         raise UnreadableError(f'"{path}" is no regular file. Give a log file, or pipe the log in: sgmon log -')
     stream = open(path, "rb")
-    return gzip.GzipFile(fileobj=stream) if path.endswith(".gz") else stream
+    expected = packed.ENDINGS.get(os.path.splitext(path)[1], "")
+    if stat.S_ISREG(mode) and expected and packed.kind_of(stream.peek(8)[:8]) != expected:
+        stream.close()
+        ending = os.path.splitext(path)[1]
+        raise UnreadableError(f'"{path}" ends in {ending} but is no {expected} file. Rename or unpack it.')
+    return stream
 
 
 def _refuse_binary(path: str, data: bytes) -> None:
     head = data[:65_536].lstrip(b"\0")
     odd = sum(head.count(byte) for byte in (*range(1, 9), *range(14, 27), *range(28, 32), 127)) + head.count(0)
     if head.startswith((b"\x1f\x8b", b"\x7fELF", b"\x89PNG", b"PK\x03\x04")) or odd > _BINARY_SHARE * len(head) > 0:
-        packed = " It looks like gzip: rename it to .gz." if data.startswith(b"\x1f\x8b") else ""
-        raise UnreadableError(f'"{path}" is binary, not a log.{packed or " Give the text that the server printed."}')
+        raise UnreadableError(f'"{path}" is binary, not a log. Give the text that the server printed.')
 
 
 def _remedy(err: OSError) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import bz2
 import gzip
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -103,14 +105,14 @@ def test_stdin() -> None:
 def bad_files(tmp: Path) -> dict[str, str]:
     (tmp / "binary").write_bytes(b"\x7fELF" + bytes(range(256)) * 40)
     (tmp / "fake.gz").write_text("hello\n")
-    (tmp / "packed").write_bytes(gzip.compress(b"hello\n"))
+    (tmp / "cut.xz").write_bytes(lzma.compress(b"hello\n")[:7])
     return {
         str(tmp / "none"): "No such file",
         str(tmp): "is a directory",
         "/dev/null": "no regular file",
         str(tmp / "binary"): "is binary",
         str(tmp / "fake.gz"): "no gzip",
-        str(tmp / "packed"): "gzip",
+        str(tmp / "cut.xz"): "is damaged",
     }
 
 
@@ -131,6 +133,23 @@ def test_no_permission(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     path.chmod(0)
     assert run(str(path)) == 2
     assert "Permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [("server.log.1.xz", lzma.compress), ("server.log.2.bz2", bz2.compress), ("server.log-20260101", gzip.compress)],
+)
+def test_what_a_rotation_has_compressed_is_read_whatever_its_name(name, pack, tmp_path, capsys) -> None:
+    text = gzip.decompress((CASES / "real/cpu/tp2-kill9-load.log.gz").read_bytes())
+    (tmp_path / name).write_bytes(pack(text))
+    assert run(str(tmp_path / name)) == 5
+    assert "TP1" in capsys.readouterr().out
+
+
+def test_zstd_is_unpacked_or_told_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.log.zst").write_bytes(b"\x28\xb5\x2f\xfd\x04\x00\x31\x00\x00hello\n\xea\x6c\x5c\x5f")
+    assert run(str(tmp_path / "s.log.zst")) == 2
+    assert sys.version_info >= (3, 14) or "zstd -dc FILE | sgmon log -" in capsys.readouterr().err
 
 
 def test_a_cut_gzip_is_read_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

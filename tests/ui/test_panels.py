@@ -7,12 +7,15 @@ from msgspec.structs import replace
 
 from sgmon.model import (
     Evidence,
+    FdTarget,
     Listener,
     Mark,
     Missing,
     PortReading,
+    Process,
     ProcsReading,
     RankProgress,
+    Role,
     Series,
     Snapshot,
     Verdict,
@@ -217,6 +220,13 @@ def test_not_permitted_is_not_unknown() -> None:
     assert row.blocked.startswith("not permitted")
     snapshot = replace(fakes.loading(), procs=ProcsReading((blind,)))
     assert "run as root" in text(detail_lines(snapshot, 4800))
+
+
+def test_why_a_helper_has_no_counters_is_said() -> None:
+    helper = Process(4900, 4711, 5, Role.RESOURCE_TRACKER, state="S", fds=(FdTarget(7, "/m/a.bin", "weights", 2048),))
+    shown = text(detail_lines(replace(fakes.loading(), procs=ProcsReading((helper,))), 4900))
+    assert "of a helper only its state and its CPU time are read" in shown
+    assert "weights, at 2.0 KiB" in shown
 
 
 def test_a_dead_worker_says_how_it_ended() -> None:
