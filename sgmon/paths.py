@@ -20,11 +20,12 @@ def state_dir() -> Path:
     return path
 
 
-def write_whole(path: Path, parts: Iterable[bytes]) -> Path:
-    """Write the whole file or none: beside it first, then renamed. Readable by its owner only. Raises OSError."""
+def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
+    """Write the whole file or none: beside it first, then renamed. Readable by its owner only, but for ``mode``.
+    Raises OSError."""
     partial = path.with_name(path.name + ".part")
     try:
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             file.writelines(parts)
         os.replace(partial, path)
     except OSError:

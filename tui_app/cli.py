@@ -22,6 +22,7 @@ COMMANDS = {
     "replay": ("sgmon.commands.replay", "play a recording back"),
     "report": ("sgmon.commands.report", "the evidence bundle, redacted, for a bug report"),
     "serve": ("tui_app.serve", "the dashboard in a browser on this machine, read-only"),
+    "export": ("sgmon.commands.export", "metrics for Prometheus, answers for an orchestrator's probes"),
     "check": ("sgmon.commands.check", "what would fail if a server were started now"),
     "runs": ("sgmon.commands.runs", "finished starts on this machine"),
     "diff": ("sgmon.commands.diff", "compare two starts"),
