@@ -14,18 +14,94 @@ _WHERE = '{instance=~"$instance"}'
 def dashboard() -> dict[str, Any]:
     """The dashboard as Grafana's JSON model (schemaVersion 39: Grafana 10 and newer)."""
     rows = (
-        _panel("state-timeline", "State", "State of each start", f'max by (instance, state) (sgmon_state{_WHERE}) == 1', 24, 6, legend="{{instance}} {{state}}"),
-        _panel("table", "Starts that need a person", "Stalled, stopped, crashed or sure to fail", f'sgmon_state{{instance=~"$instance", state=~"stalled|stopped|crashed|will-fail"}} == 1', 12, 6),
+        _panel(
+            "state-timeline",
+            "State",
+            "State of each start",
+            f"max by (instance, state) (sgmon_state{_WHERE}) == 1",
+            24,
+            6,
+            legend="{{instance}} {{state}}",
+        ),
+        _panel(
+            "table",
+            "Starts that need a person",
+            "Stalled, stopped, crashed or sure to fail",
+            'sgmon_state{instance=~"$instance", state=~"stalled|stopped|crashed|will-fail"} == 1',
+            12,
+            6,
+        ),
         _panel("table", "Ranks that hold a start up", "Or that died first", f"sgmon_rank_culprit{_WHERE}", 12, 6),
-        _panel("timeseries", "Time since anything moved", "Grows in a straight line: hung", f"sgmon_quiet_seconds{_WHERE}", 12, 8, unit="s"),
-        _panel("timeseries", "Time since each rank moved", "The one that grows first holds the others up", f"sgmon_rank_quiet_seconds{_WHERE}", 12, 8, unit="s", legend="{{node}} {{rank}}"),
-        _panel("timeseries", "Age of the start", "Beside what is usual", f"sgmon_start_age_seconds{_WHERE}", 12, 8, unit="s", more=f"sgmon_usual_ready_after_seconds{_WHERE}"),
-        _panel("bargauge", "Duration of each phase", "Of the newest start", f"sgmon_phase_duration_seconds{_WHERE}", 12, 8, unit="s", legend="{{instance}} {{phase}}"),
-        _panel("timeseries", "GPU memory", "Used, by GPU", f"sgmon_gpu_memory_used_bytes{_WHERE}", 12, 8, unit="bytes", legend="{{node}} GPU {{gpu}} {{rank}}"),
-        _panel("timeseries", "GPU power", "Flat near idle at 100 % utilisation: it waits in a collective", f"sgmon_gpu_power_watts{_WHERE}", 12, 8, unit="watt", legend="{{node}} GPU {{gpu}} {{rank}}"),
-        _panel("timeseries", "Ranks by state", "", f"sum by (instance, state) (sgmon_ranks{_WHERE})", 12, 8, legend="{{instance}} {{state}}"),
+        _panel(
+            "timeseries",
+            "Time since anything moved",
+            "Grows in a straight line: hung",
+            f"sgmon_quiet_seconds{_WHERE}",
+            12,
+            8,
+            unit="s",
+        ),
+        _panel(
+            "timeseries",
+            "Time since each rank moved",
+            "The one that grows first holds the others up",
+            f"sgmon_rank_quiet_seconds{_WHERE}",
+            12,
+            8,
+            unit="s",
+            legend="{{node}} {{rank}}",
+        ),
+        _panel(
+            "timeseries",
+            "Age of the start",
+            "Beside what is usual",
+            f"sgmon_start_age_seconds{_WHERE}",
+            12,
+            8,
+            unit="s",
+            more=f"sgmon_usual_ready_after_seconds{_WHERE}",
+        ),
+        _panel(
+            "bargauge",
+            "Duration of each phase",
+            "Of the newest start",
+            f"sgmon_phase_duration_seconds{_WHERE}",
+            12,
+            8,
+            unit="s",
+            legend="{{instance}} {{phase}}",
+        ),
+        _panel(
+            "timeseries",
+            "GPU memory",
+            "Used, by GPU",
+            f"sgmon_gpu_memory_used_bytes{_WHERE}",
+            12,
+            8,
+            unit="bytes",
+            legend="{{node}} GPU {{gpu}} {{rank}}",
+        ),
+        _panel(
+            "timeseries",
+            "GPU power",
+            "Flat near idle at 100 % load: it waits in a collective",
+            f"sgmon_gpu_power_watts{_WHERE}",
+            12,
+            8,
+            unit="watt",
+            legend="{{node}} GPU {{gpu}} {{rank}}",
+        ),
+        _panel(
+            "timeseries",
+            "Ranks by state",
+            "",
+            f"sum by (instance, state) (sgmon_ranks{_WHERE})",
+            12,
+            8,
+            legend="{{instance}} {{state}}",
+        ),
         _panel("table", "Servers", "What is watched", f"sgmon_server_info{_WHERE}", 12, 8),
-    )  # fmt: skip
+    )
     panels, x, y = [], 0, 0
     for number, panel in enumerate(rows, 1):
         width, height = panel["gridPos"]["w"], panel["gridPos"]["h"]
@@ -58,7 +134,16 @@ def dashboard() -> dict[str, Any]:
 
 
 def _panel(
-    kind: str, title: str, words: str, query: str, width: int, height: int, *, unit: str = "", legend: str = "", more: str = ""
+    kind: str,
+    title: str,
+    words: str,
+    query: str,
+    width: int,
+    height: int,
+    *,
+    unit: str = "",
+    legend: str = "",
+    more: str = "",
 ) -> dict[str, Any]:
     instant = kind in ("table", "bargauge")
     targets = [

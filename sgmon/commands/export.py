@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sgmon.commands import FAILED
+from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, number, say_usage, seconds, settings_from
@@ -34,6 +35,7 @@ TEXTFILE_S = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_host_arguments(parser)
     group = parser.add_argument_group("export")
     group.add_argument(
         "--listen-port", metavar="N", default=str(PORT), help=f"HTTP port to answer on (default {PORT})"

@@ -13,12 +13,13 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.collect.source import LiveSource
-from sgmon.commands import exit_code_of
+from sgmon.commands import NOT_READY, READY, exit_code_of
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
 from sgmon.discovery import TargetError, find
+from sgmon.export.fleet.answers import CHECKS, answer
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
 from sgmon.model import Event, Evidence, NextStep, Snapshot, Verdict
@@ -31,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     add_host_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
+    parser.add_argument(
+        "--probe",
+        choices=CHECKS,
+        default="",
+        help="for an orchestrator: print one check as JSON; exit code 0 when it is ok",
+    )
     parser.add_argument("--seconds", metavar="S", default="0", help="watch this long first (activity needs time)")
 
 
@@ -48,6 +55,10 @@ def run(args: argparse.Namespace) -> int:
     source = LiveSource(settings, found=found) if not settings.hosts else None
     engine = live_engine(settings, source=source, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, asked_of(settings))
+    if args.probe:
+        said = answer(args.probe, snapshot, hold_s=0.0)  # within one look a stall has held as long as it could
+        print_json(said)
+        return READY if said.ok else exit_code_of(snapshot) or NOT_READY
     if args.json:
         print_json(status_report(snapshot))
     else:

@@ -8,6 +8,7 @@ from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.export.shown import safe
 from sgmon.model import Snapshot
 
+CHECKS = ("livez", "readyz", "startupz")
 #: seconds for which a stalled or stopped verdict must hold before /livez says so: a restart costs minutes
 HOLD_S = 60.0
 #: seconds without a new snapshot after which sgmon itself is taken for stuck

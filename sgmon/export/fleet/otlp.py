@@ -32,14 +32,15 @@ class Sender:
         self._newest = newest
         self._known: set[str] = set()
         self._made: dict[str, Metric] = {}
-        self._meter.create_observable_gauge("sgmon_info", [self._look], description="Version of sgmon.")
+        self._meter.create_observable_gauge("sgmon_info", [self._observe_first], description="Version of sgmon.")
 
     def stop(self) -> None:
         """Send once more and end."""
+        self._look()
         self._provider.shutdown(timeout_millis=TIMEOUT_S * 1000)
 
-    def _look(self, _: CallbackOptions) -> Iterable[Observation]:
-        """The first gauge of each round: makes the metrics, and a gauge for each name that is new."""
+    def _look(self) -> None:
+        """Make the metrics, and a gauge for each name that is new: it is sent from the next round on."""
         snapshot, age_s = self._newest.look()
         self._made = {metric.name: metric for metric in metrics(snapshot, age_s=age_s)}
         for name, metric in self._made.items():
@@ -48,6 +49,10 @@ class Sender:
                 self._meter.create_observable_gauge(
                     name, [self._observe(name)], unit=metric.unit, description=metric.help
                 )
+
+    def _observe_first(self, _: CallbackOptions) -> Iterable[Observation]:
+        """Of the first gauge in each round."""
+        self._look()
         return self._samples("sgmon_info")
 
     def _observe(self, name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:

@@ -15,14 +15,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from sgmon.export.fleet.answers import HOLD_S, answer
+from sgmon.export.fleet.answers import CHECKS, HOLD_S, answer
 from sgmon.export.fleet.metrics import Metric, metrics
 from sgmon.export.json import status_report
 from sgmon.model import Snapshot
 
 CLIENT_S = 10.0
 CLIENTS = 16
-CHECKS = frozenset({"livez", "readyz", "startupz"})
 
 #: (what makes the metrics, the Accept header) -> (body, content type); None: the library for it is not installed
 MetricsText = Callable[[Callable[[], "tuple[Metric, ...]"], str], "tuple[bytes, str]"]
