@@ -1,140 +1,77 @@
-"""Render the screenshots: a moment of a recording, as SVG and (with cairosvg) as PNG.
+"""Draw the pictures of the README and the docs: moments of recordings as SVG and PNG, and one animation.
 
-    python screenshots/make.py                         all of SHOTS, into this folder
+    python screenshots/make.py                         all of them, into this folder
     python screenshots/make.py REC.jsonl.gz T OUT.svg  one moment, T in seconds, at 120x40
     python screenshots/make.py REC.jsonl.gz T OUT.svg 80x24 3 z       ... with keys pressed before
 
-Nothing is made by hand: change the screen, run this, look at the difference.
+Nothing is made by hand: change the screen, run this, look at the difference. PNG needs the library cairo
+(Debian: libcairo2).
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+import animation
+from moments import RECORDINGS, few_colours, picture_of, svg_at
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import rich.console  # noqa: E402
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME  # noqa: E402
-
-from sgmon.analyse.log.index import LogIndex  # noqa: E402
-from sgmon.analyse.store import Store  # noqa: E402
-from sgmon.model import Event, LogReading, Snapshot  # noqa: E402
-from sgmon.recording.codec import read  # noqa: E402
-from sgmon.settings import Settings  # noqa: E402
-from tui_app.app import SgmonApp  # noqa: E402
-
-RECORDINGS = HERE.parent / "tests" / "recordings"
-TICK_S = 1.0
+#: pixels of a column, and of the frame around all of them
+CELL, FRAME = 12.2, 18
 
 
 class Shot(NamedTuple):
-    """One picture: which moment, how large, which keys before."""
+    """One picture: which moment, how large, which keys before. has_light: also with the light theme."""
 
     name: str
     recording: str
     t: float
     size: tuple[int, int] = (120, 40)
     keys: tuple[str, ...] = ()
-    theme: str = "dark"
+    has_light: bool = False
 
 
 SHOTS = (
-    Shot("stuck-rank-120x40", "demo-stuck-rank.jsonl.gz", 1e9),
-    Shot("stuck-rank-light", "demo-stuck-rank.jsonl.gz", 1e9, theme="light"),
-    Shot("h200x2-graph-capture", "h200x2-cold.jsonl.gz", 158.0),
-    Shot("h200x2-nccl-spin", "h200x2-nccl-spin.jsonl.gz", 150.0),
-    Shot("h200x2-nccl-spin-gpu", "h200x2-nccl-spin.jsonl.gz", 150.0, (120, 40), ("2", "enter")),
-    Shot("h200x2-nccl-spin-zoomed", "h200x2-nccl-spin.jsonl.gz", 150.0, (120, 40), ("2", "2")),
-    Shot("loading", "gpu-tp2.jsonl.gz", 60.0),
-    Shot("stopped-rank", "gpu-tp2-stop1.jsonl.gz", 45.0),
+    Shot("stuck-rank-120x40", "demo-stuck-rank.jsonl.gz", 1e9, has_light=True),
+    Shot("stuck-rank-200x50", "demo-stuck-rank.jsonl.gz", 1e9, (200, 50)),
+    Shot("stuck-rank-stacks", "demo-stuck-rank.jsonl.gz", 1e9, keys=("D",)),
+    Shot("h200x2-graph-capture", "h200x2-cold.jsonl.gz", 158.0, has_light=True),
+    Shot("h200x2-nccl-spin", "h200x2-nccl-spin.jsonl.gz", 150.0, has_light=True),
+    Shot("h200x2-nccl-spin-why", "h200x2-nccl-spin.jsonl.gz", 150.0, keys=("v",)),
+    Shot("h200x2-nccl-spin-gpu", "h200x2-nccl-spin.jsonl.gz", 150.0, keys=("2", "enter")),
+    Shot("h200x2-nccl-spin-zoomed", "h200x2-nccl-spin.jsonl.gz", 150.0, keys=("2", "2")),
+    Shot("h200x2-worker", "h200x2-nccl-spin.jsonl.gz", 150.0, keys=("3", "enter")),
+    Shot("h200x2-loading-80x24", "h200x2-stop-load.jsonl.gz", 30.0, (80, 24)),
     Shot("stopped-rank-80x24", "gpu-tp2-stop1.jsonl.gz", 45.0, (80, 24)),
     Shot("stopped-rank-60x15", "gpu-tp2-stop1.jsonl.gz", 45.0, (60, 15)),
-    Shot("no-peer-200x50", "gpu-hang-nnodes.jsonl.gz", 1e9, (200, 50)),
-    Shot("out-of-memory", "gpu-oom-frac.jsonl.gz", 1e9),
-    Shot("why", "gpu-tp2-stop1.jsonl.gz", 45.0, (120, 40), ("v",)),
-    Shot("worker", "gpu-tp2-stop1.jsonl.gz", 45.0, (120, 40), ("3", "enter")),
-    Shot("ready", "gpu-tp2.jsonl.gz", 1e9),
+    Shot("waiting-for-a-node", "gpu-hang-nnodes.jsonl.gz", 44.0),
+    Shot("out-of-memory", "gpu-oom-frac.jsonl.gz", 1e9, has_light=True),
+    Shot("ready", "h200x2-warm.jsonl.gz", 65.0, has_light=True),
+    Shot("vllm-stopped-rank", "vllm-live-h200-stop-capture.jsonl.gz", 70.0),
 )
 
 
-class StillEngine:
-    """A moment of a recording, in the engine's shape."""
-
-    def __init__(self, path: Path, t: float) -> None:
-        header, events = read(path)
-        store = Store(header.epoch)
-        self.log_text = LogIndex(live=False)
-        clock = 0.0
-        for event in events:
-            if event.t > t:
-                break
-            while clock + TICK_S <= event.t:  # recordings hold no ticks: silence must still move time
-                clock += TICK_S
-                store.step(Event(clock, "tick"))
-            if isinstance(event.reading, LogReading):
-                self.log_text.follow(event.reading)
-            store.step(event)
-        self.snapshot: Snapshot = store.step(Event(min(t, store.snapshot.t + TICK_S), "tick"))
-
-    def subscribe(self, subscriber: Callable[[Snapshot], None]) -> None:
-        """Nothing comes any more."""
-
-    def request_stacks(
-        self, pids: Sequence[int] | None = None, samples: int = 1, native: bool = False, why: str = ""
-    ) -> int | None:
-        """A recording cannot be asked."""
-
-    def choose(self, pid: int) -> None:
-        """Nor can it watch another server."""
-
-
-async def svg_of(shot: Shot, path: Path) -> str:
-    """The screen as SVG."""
-    app = SgmonApp(StillEngine(path, shot.t), Settings(theme=shot.theme))
-    async with app.run_test(size=shot.size) as pilot:
-        await pilot.pause()
-        for key in shot.keys:
-            await pilot.press(key)
-            await pilot.pause()
-        await pilot.pause()
-        rich.console.SVG_EXPORT_THEME = DEFAULT_TERMINAL_THEME if shot.theme == "light" else SVG_EXPORT_THEME
-        return _stable(app.export_screenshot(title=f"sgmon {shot.size[0]}x{shot.size[1]}"))
-
-
-def _stable(svg: str) -> str:
-    """No web font and no random ids, so that the same screen gives the same file."""
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "DejaVu Sans Mono")
-    return re.sub(r"terminal-\d+", "terminal", svg)
-
-
-def write(shot: Shot, path: Path, out: Path) -> None:
-    """SVG, and PNG beside it when cairosvg is installed."""
-    out.write_text(asyncio.run(svg_of(shot, path)), encoding="utf-8")
+def write(shot: Shot, path: Path, out: Path, theme: str = "dark") -> None:
+    """SVG, and PNG beside it."""
+    svg = svg_at(path, shot.t, shot.size, theme, shot.keys)
+    out.write_text(svg, encoding="utf-8")
+    width = round(CELL * shot.size[0]) + FRAME
+    (picture,) = few_colours([picture_of(svg, width)], svg, 96)
+    picture.save(out.with_suffix(".png"), optimize=True)
     print(out)
-    try:
-        import cairosvg
-    except (ImportError, OSError):
-        return
-    from PIL import Image  # cairosvg needs it too
-
-    png = out.with_suffix(".png")
-    cairosvg.svg2png(url=str(out), write_to=str(png))
-    with Image.open(png) as picture:
-        picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(png, optimize=True)
 
 
 def main(args: Sequence[str]) -> int:
     if not args:
         for shot in SHOTS:
             write(shot, RECORDINGS / shot.recording, HERE / f"{shot.name}.svg")
+            if shot.has_light:
+                write(shot, RECORDINGS / shot.recording, HERE / f"{shot.name}-light.svg", "light")
+        animation.write(HERE / "stops-and-goes-on.gif")
+        print(HERE / "stops-and-goes-on.gif")
         return 0
     if len(args) < 3:
         print(__doc__, file=sys.stderr)

@@ -32,7 +32,7 @@ class DetailScreen(LinesScreen):
         return (
             (f" {name} ", "title-focus"),
             (f"  pid {self.pid}", "strong"),
-            ("  everything that is known of it", "dim"),
+            ("  everything known about it", "dim"),
         )
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:

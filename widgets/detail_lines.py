@@ -124,9 +124,17 @@ def _memory(process: Process, clock: ActivityClock | None) -> list[Line]:
 
 def _output(process: Process) -> list[Line]:
     rows = _head("output")
+    why = 'the reason is below, in "not seen"' if process.missing else ""
     for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         target = process.stdio[number]
-        rows.append(_fact(f"fd {number} {name}", clean(target, 200) if target is not None else "?"))
+        rows.append(
+            _fact(
+                f"fd {number} {name}",
+                clean(target, 200) if target is not None else "?",
+                "",
+                why if target is None else "",
+            )
+        )
     same = {
         True: "the same file as the launcher",
         False: "NOT the launcher's file",

@@ -47,7 +47,8 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
     rows += _not_seen(snapshot, width)
     rows += [(), ((" next", "title"),)]
     for number, step in enumerate(verdict.next, 1):
-        rows += wrap(((f" {number}. ", "key"), (clean(step.text, 600), "strong")), width, indent=4)
+        key: Line = ((step.key, "key"), (": ", "dim")) if step.key else ()
+        rows += wrap(((f" {number}. ", "key"), *key, (clean(step.text, 600), "strong")), width, indent=4)
         if step.command:
             rows += wrap((("    $ ", "dim"), (clean(step.command, 1000), "accent")), width, indent=6)
     if not verdict.next:

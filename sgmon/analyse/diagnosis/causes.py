@@ -29,7 +29,11 @@ def with_cause(snapshot: Snapshot, verdict: Verdict) -> Verdict:
         facts = (*facts[: MOST_FACTS - 2], facts[-1])
     known = {step.command for step in verdict.next if step.command} | {step.text for step in verdict.next}
     new = hit.advice and hit.advice not in known and hit.command not in known
-    steps = (*verdict.next[:1], NextStep(hit.advice, hit.command), *verdict.next[1:]) if new else verdict.next
+    steps = (
+        (*verdict.next[:1], NextStep(hit.advice[:1].upper() + hit.advice[1:], hit.command), *verdict.next[1:])
+        if new
+        else verdict.next
+    )
     return replace(verdict, evidence=(*facts, fact), next=steps)
 
 

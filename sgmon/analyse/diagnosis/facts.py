@@ -21,6 +21,8 @@ _OUTPUT = {
     "null": "the server's output goes to /dev/null",
     "none": "the server has no output open",
 }
+#: a log whose last line is younger than this is growing
+GROWS_S = 2.0
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks", key="D")
 
 
@@ -32,7 +34,7 @@ def log_fact(context: Context) -> Evidence:
         return Evidence("log", ("the log is empty" if log.path else "no log can be read") + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
-    said = f"silent for {age(silent)}"
+    said = f"silent for {age(silent)}" if silent >= GROWS_S else "growing"
     dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
         said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"

@@ -49,14 +49,14 @@ def _spin(clock: ActivityClock | None) -> Wait | None:
     if clock is None or not clock.gpu_spins or (clock.demand_percent is not None and clock.demand_percent < 50):
         return None
     watts = clock.gpu_power_max_w or 0.0
-    text = f"its GPU is pinned at 100 % with flat power ({watts:.0f} W): it spins in a collective"
+    text = f"spins in a collective: its GPU is pinned at 100 % with flat power ({watts:.0f} W)"
     return Wait(WaitKind.GPU_SPIN, text, "gpu", 0.8)
 
 
 def _stack(stack: RankStack | None) -> Wait | None:
     if stack is None or stack.wait in (WaitKind.NONE, WaitKind.LOCK):
         return None
-    return Wait(stack.wait, f"waits in {stack.words} ({stack.frame})", "stack", 0.9)
+    return Wait(stack.wait, f"waits in {stack.words}: {stack.frame}", "stack", 0.9)
 
 
 def _storage(process: Process, clock: ActivityClock | None) -> Wait | None:
