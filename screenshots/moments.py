@@ -134,7 +134,7 @@ def picture_of(svg: str, width: int) -> Image.Image:
 
 
 def few_colours(pictures: Sequence[Image.Image], svg: str, count: int) -> list[Image.Image]:
-    """The pictures with one palette. It has the colours of the SVG: the rare ones, such as red, are those that count."""
+    """The pictures with one palette, which has the colours of the SVG: rare ones, such as red, are what matters."""
     named = sorted({word.lower() for word in re.findall(r"#[0-9a-fA-F]{6}", svg)})
     sample = Image.new("RGB", (max(picture.width for picture in pictures), sum(p.height for p in pictures)))
     top = 0

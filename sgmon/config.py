@@ -93,6 +93,10 @@ def read(path: Path) -> dict[str, object]:
 
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
             raise ConfigError(f"{path}: there is no {name!r}; did you mean {near!r}?")
+    keys = document.get(KEYS)
+    below = [name for name in known[:-1] if isinstance(keys, dict) and name in keys]
+    if below:
+        raise ConfigError(f"{path}: {below[0]!r} stands below [{KEYS}] and so names a key: put it above that line")
     return document
 
 
@@ -117,15 +121,24 @@ def use(parser: argparse.ArgumentParser) -> None:
             parser.set_defaults(**{option.dest: value})
 
 
-def as_toml(chosen: tuple[Choice, ...]) -> Iterator[str]:
-    """Lines of a file that holds these choices; those that are built in are comments."""
+def as_toml(chosen: tuple[Choice, ...], keys: Mapping[str, str]) -> Iterator[str]:
+    """Lines of a file that holds these choices and keys; those that are built in are comments."""
     for choice in chosen:
-        value = str(choice.value).lower() if isinstance(choice.value, bool) else f'"{choice.value}"'
+        value = str(choice.value).lower() if isinstance(choice.value, bool) else _quoted(choice.value)
         mark = "# " if choice.source == "default" else ""
         yield f"# {choice.option.words}"
         yield f"{mark}{choice.option.name} = {value}"
     yield '# other keys, by the id that the man page lists (make man): "overview.why" = "v,y"'
-    yield f"[{KEYS}]"
+    yield f"[{KEYS}]" if keys else f"# [{KEYS}]"
+    for name, value in keys.items():
+        yield f"{_quoted(name)} = {_quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, which is one of JSON."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _choice(option: Option, environ: Mapping[str, str], document: Mapping[str, object], path: Path) -> Choice:

@@ -45,9 +45,10 @@ EPILOG = """\
 commands:
 {commands}
 
-exit codes of status, wait and log: 0 ready, 1 sgmon failed, 2 wrong usage, 3 stalled or stopped
-(check, wait --fail-fast: sure to fail),
-4 not ready (in time; or ended before), 5 crashed, 6 no server
+exit codes of status, wait and log:
+  0 ready            3 stalled or stopped (check, wait --fail-fast: sure to fail)
+  1 sgmon failed     4 not ready in time, or ended before
+  2 wrong usage      5 crashed            6 no server
 """
 
 
@@ -137,7 +138,7 @@ def watch_parser() -> argparse.ArgumentParser:
     from sgmon.commands.watching import add_screen_arguments, add_target_arguments
     from sgmon.servers.registry import labels
 
-    commands = "\n".join(f"  {name:8} {line}" for name, (_, line) in COMMANDS.items())
+    commands = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from sgmon.commands import USAGE
-from sgmon.config import ConfigError, as_toml, choices, config_path
+from sgmon.config import ConfigError, as_toml, choices, config_path, keymap
 from sgmon.paths import write_whole
 
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
             print(path)
         elif args.write:
             path.parent.mkdir(parents=True, exist_ok=True)
-            print(write_whole(path, [line.encode() + b"\n" for line in as_toml(chosen)]))
+            print(write_whole(path, [line.encode() + b"\n" for line in as_toml(chosen, keymap())]))
         else:
             for one in chosen:
                 value = str(one.value).lower() if isinstance(one.value, bool) else one.value

@@ -10,8 +10,10 @@ from pathlib import Path
 from sgmon.commands import FAILED, exit_code_of
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine, source_of
+from sgmon.commands.output import say_no_server
 from sgmon.commands.speaker import Speaker
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.discovery import TargetError, find
 from sgmon.export.text import progress_line
 from sgmon.model import ProbeStatus, Snapshot
 from sgmon.recording.writer import NAME, Recorder
@@ -30,10 +32,14 @@ def run(args: argparse.Namespace) -> int:
         settings = settings_from(args)
         if path.is_dir():
             raise UsageError(f"{path} is a directory: give a file, e.g. {path}/start.jsonl.gz")
+        if settings.pid is not None:
+            find(Path(settings.proc_root), settings)  # a process that is not there never comes
         source = source_of(settings)
         recorder = Recorder(path, source.epoch, host=socket.gethostname())
     except UsageError as err:
         return say_usage(err)
+    except TargetError as err:
+        return say_no_server(err)
     except OSError as err:
         return say_usage(UsageError(f"cannot write {path}: {err.strerror}"))
     engine = live_engine(settings, source=source, recorder=recorder)

@@ -10,7 +10,7 @@ from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.bundling import BundleError, make, write
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
-from sgmon.discovery import TargetError
+from sgmon.discovery import TargetError, find
 from sgmon.model import Role, Snapshot
 from sgmon.recording.codec import RecordingError
 from sgmon.recording.replay import ReplaySource
@@ -43,10 +43,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         return NO_SERVER
     if engine.snapshot.server is None:
-        print(
-            f"sgmon: no {registry.labels()} server found ({engine.snapshot.looked_for}). {_newest_flight()}",
-            file=sys.stderr,
-        )
+        looked = f" ({engine.snapshot.looked_for})" if engine.snapshot.looked_for else ""
+        print(f"sgmon: no {registry.labels()} server found{looked}. {_newest_flight()}", file=sys.stderr)
         return NO_SERVER
     try:
         bundle = make(
@@ -74,6 +72,8 @@ def _live(args: argparse.Namespace) -> Engine:
     """Watch for some seconds, with stacks of all ranks."""
     settings = settings_from(args)
     watch_s = seconds("--seconds", args.seconds)
+    if settings.pid is not None:
+        find(Path(settings.proc_root), settings)  # says at once which process is not there
     engine = live_engine(settings, auto_evidence=False, flight_only=True)
     asked = False
 

@@ -23,6 +23,8 @@ from tui_app.cli import main
         (["status", "--interval", "fast"], 2, "duration"),
         (["wait", "--timeout", "soon"], 2, "duration"),
         (["status", "--pid", "4194303"], 6, "no process"),
+        (["record", "/no/such/file.gz", "--pid", "4194303"], 6, "no process 4194303"),
+        (["report", "--pid", "4194303"], 6, "no process 4194303"),
         (["stauts"], 2, "did you mean: sgmon status?"),
         (["runs", "99999"], 2, "no start 99999"),
         (["diff", "/no/such/a", "/no/such/b"], 2, "cannot read"),

@@ -69,6 +69,7 @@ def test_each_choice_says_where_it_came_from(
         ("ascii = 1", "true or false"),
         ("interval = [", "not TOML"),
         ("interval = true", "a text or a number"),
+        ('[keys]\ntheme = "dark"', "'theme' stands below .keys."),
     ],
 )
 def test_an_error_names_the_file_and_what_would_do(
@@ -89,7 +90,14 @@ def test_the_file_that_is_written_is_read_as_it_was_chosen(home: Path, monkeypat
     kept = {one.option.name: (one.value, one.source) for one in choices()}
     assert kept["interval"] == ("5", str(home / "sgmon" / "config.toml"))
     assert kept["theme"] == ("auto", "default")
-    assert "[keys]" in list(as_toml(choices()))
+    assert "# [keys]" in list(as_toml(choices(), {})), "what is added at the end is an option, not a key"
+
+
+def test_writing_again_keeps_the_keys(home: Path) -> None:
+    write(home, 'theme = "dark"\n[keys]\n"overview.why" = "y"\n"log.search" = "ctrl+f,\\\\"')
+    kept = keymap()
+    assert main(["config", "--write"]) == 0
+    assert keymap() == kept and len(kept) == 2
 
 
 def test_keys_are_read_by_their_id(home: Path) -> None:
