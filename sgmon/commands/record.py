@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         settings = settings_from(args)
         if path.is_dir():
             raise UsageError(f"{path} is a directory: give a file, e.g. {path}/start.jsonl.gz")
-        if settings.pid is not None:
+        if settings.pid is not None and not settings.hosts:
             find(Path(settings.proc_root), settings)  # a process that is not there never comes
         source = source_of(settings)
         recorder = Recorder(path, source.epoch, host=socket.gethostname())

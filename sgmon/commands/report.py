@@ -72,7 +72,7 @@ def _live(args: argparse.Namespace) -> Engine:
     """Watch for some seconds, with stacks of all ranks."""
     settings = settings_from(args)
     watch_s = seconds("--seconds", args.seconds)
-    if settings.pid is not None:
+    if settings.pid is not None and not settings.hosts:
         find(Path(settings.proc_root), settings)  # says at once which process is not there
     engine = live_engine(settings, auto_evidence=False, flight_only=True)
     asked = False
