@@ -44,7 +44,7 @@ ALLOWED: tuple[str, ...] = (
     "overview.panel*", "overview.next", "overview.previous", "overview.zoom", "overview.freeze", "overview.why",
     "overview.detail", "overview.only_odd", "overview.log_line", "overview.quit", "overview.back", "overview.log.*",
     "log.pageup", "log.pagedown", "log.first", "log.follow", "log.left", "log.right", "log.search", "log.next",
-    "log.previous", "log.only", "log.inverse", "log.rank*", "log.error*", "log.warning*", "log.milestone*",
+    "log.previous", "log.only", "log.inverse", "log.rank*", "log.node*", "log.error*", "log.warning*", "log.milestone*",
     "log.wrap", "log.clock", "log.noise", "log.every", "log.expand", "log.clear",
     "panel.*", "gpus.choose", "gpu.*", "picker.*", "replay.*",
     "page.back", "page.up", "page.down", "page.pageup", "page.pagedown", "page.top", "page.bottom", "page.left",
