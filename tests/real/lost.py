@@ -92,7 +92,7 @@ def full_tmpfs(at: str) -> tuple[str, ...]:
 
 
 def is_lost(server: RealServer, watcher: Watcher, rule: str, situation: str = "") -> None:
-    """It is said to fail, by this rule, before it ends; and it ends without having been ready."""
+    """It is said to fail, by this rule, before it ends; then it has crashed, without having been ready."""
     # after a bind error SGLang 0.5.23 shuts its application down and stays: the log's error is its end then
     until(lambda: server.ended or watcher.first("crashed"), ENDS_S, "the end of the server")
     crashed = watcher.first("crashed")
@@ -102,6 +102,7 @@ def is_lost(server: RealServer, watcher: Watcher, rule: str, situation: str = ""
     assert said is not None, watcher.history() + server.text()[-2000:]
     assert said.verdict.rule == f"will-fail-{rule}", watcher.history()
     assert said.at < ended_at
+    watcher.wait_for("crashed", timeout_s=60)
     assert "ready" not in watcher.states()
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.real import measured
-from tests.real.server import copy_model, drop_page_cache, free_port, until
+from tests.real.server import drop_page_cache, until
 from tests.real.vllm.server import ENGINE, HOME, START_S, VllmServer, vllm_server
 from tests.real.watching import ALARMS, Said, Watcher, watching
 
@@ -19,7 +18,6 @@ from tests.real.watching import ALARMS, Said, Watcher, watching
 AT_ONCE_S = 4.0
 #: a death of which the log tells the order is awaited for 2.5 s
 NAMED_S = 8.0
-SHARD = "model-00003-of-00005.safetensors"
 
 
 def _hurt(pid: int, number: signal.Signals) -> float:
@@ -125,31 +123,6 @@ def test_the_engine_core_killed_when_ready(tmp_path: Path) -> None:
         _killed("ready", watcher, server.wait_for_title(ENGINE), culprit="engine core")
 
 
-def test_the_port_is_held(tmp_path: Path) -> None:
-    """vLLM binds its port before it imports the engine: the start ends there, without a child."""
-    with socket.socket() as held:
-        held.bind(("0.0.0.0", free_port()))
-        held.listen()
-        with (
-            vllm_server(tmp_path, "tiny", port=held.getsockname()[1]) as server,
-            watching(tmp_path / "watch.jsonl.gz", pid=server.pid) as watcher,
-        ):
-            _is_lost(server, watcher, "port", "will-fail-port")
-            assert "port" in watcher.snapshot.verdict.headline
-
-
-def test_a_shard_is_missing(tmp_path: Path) -> None:
-    """Found by each worker after its imports; said before."""
-    folder = copy_model("tiny", tmp_path / "model", HOME)
-    (folder / SHARD).unlink()
-    with (
-        vllm_server(tmp_path, str(folder), "-tp", "2") as server,
-        watching(tmp_path / "watch.jsonl.gz", pid=server.pid) as watcher,
-    ):
-        _is_lost(server, watcher, "shard missing", "will-fail-shard-missing")
-        assert SHARD in watcher.snapshot.verdict.headline, watcher.history()
-
-
 @pytest.mark.parametrize("path", ["/no/such/model", "nowhere"])
 def test_the_model_path_is_wrong(tmp_path: Path, path: str) -> None:
     """A path that does not exist is taken for a name on the hub, which is not asked (HF_HUB_OFFLINE)."""
@@ -163,23 +136,3 @@ def test_the_model_path_is_wrong(tmp_path: Path, path: str) -> None:
         time.sleep(2.0)
         assert watcher.snapshot.verdict.state == "crashed", watcher.history()
         assert path in watcher.snapshot.verdict.headline or "model" in watcher.snapshot.verdict.headline
-
-
-def _is_lost(server: VllmServer, watcher: Watcher, situation: str, rule: str) -> None:
-    """It is said to fail, by this rule, before it ends; then it has crashed, and was never ready."""
-    crashed = watcher.wait_for("crashed", timeout_s=START_S)
-    said = watcher.first("will-fail")
-    time.sleep(4.0)
-    measured.ROWS.append(
-        measured.Row(
-            f"vLLM will fail: {situation}",
-            "nothing" if said is None else "will-fail",
-            None if said is None else said.at - server.began_at,
-            "crashed",
-            crashed.at - server.began_at,
-            watcher.snapshot.verdict.headline,
-        )
-    )
-    assert said is not None and said.verdict.rule == rule and said.at < crashed.at, watcher.history()
-    assert watcher.snapshot.verdict.state == "crashed", watcher.history()
-    assert "ready" not in watcher.states()
