@@ -75,6 +75,33 @@ def test_routes_are_asked_of_the_kernel_alone() -> None:
     assert [one.what for one in machine.resolved(server, meets=False)] == ["host"]
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_limits_of_the_groups_above_count_as_well(tmp_path: Path, version: int) -> None:
+    """A container's own group has often no limit; its pod's has."""
+    root, groups = tmp_path / "proc", tmp_path / "cg"
+    pod, own = groups / "pod", groups / "pod/own"
+    if version == 2:
+        _write(root / "7/cgroup", "0::/pod/own\n")
+        _write(root / "self/mountinfo", f"1 0 0:1 / {groups} rw - cgroup2 cgroup rw\n")
+        _write(own / "memory.max", "max\n")
+        _write(pod / "memory.max", f"{8 << 30}\n")
+        _write(own / "cpu.max", "max 100000\n")
+        _write(pod / "cpu.max", "150000 100000\n")
+    else:
+        _write(root / "7/cgroup", "4:memory:/pod/own\n1:cpu:/pod/own\n")
+        both = "".join(
+            f"{n} 0 0:{n} / {groups} rw - cgroup cgroup rw,{name}\n" for n, name in ((1, "memory"), (2, "cpu"))
+        )
+        _write(root / "self/mountinfo", both)
+        _write(own / "memory.limit_in_bytes", f"{16 << 30}\n")
+        _write(pod / "memory.limit_in_bytes", f"{8 << 30}\n")
+        _write(own / "cpu.cfs_quota_us", "-1\n")
+        _write(pod / "cpu.cfs_quota_us", "150000\n")
+        for folder in (own, pod):
+            _write(folder / "cpu.cfs_period_us", "100000\n")
+    assert machine._group(inner.Inside(str(root), 7)) == (8 << 30, 1.5)
+
+
 def test_what_a_quota_leaves() -> None:
     text = (
         "Disk quotas for user u (uid 1000): \n     Filesystem  blocks   quota   limit   grace   files   quota   limit\n"

@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
 
 import psutil
 from msgspec.structs import replace
@@ -114,13 +115,30 @@ def limits(inside: Inside) -> Limits:
 
 
 def _group(inside: Inside) -> tuple[int | None, float | None]:
-    """(memory limit, CPUs) of its control group; None: none, or not readable."""
+    """(memory limit, CPUs), the least of its control group and of those above it; None: none, or not readable."""
     try:
-        text = files.text(f"{inside.root}/{inside.pid}/cgroup")
-        folders = cgroups.paths(text, mounts.read(inside.root))
+        text, rows = files.text(f"{inside.root}/{inside.pid}/cgroup"), mounts.read(inside.root)
     except OSError:
         return None, None
-    return cgroups.limits(folders).memory_max_bytes, _quota(folders.get("", ""), folders.get("cpu", ""))
+    found = cgroups.paths(text, rows)
+    memory = [
+        cgroups.limits({name: one}).memory_max_bytes for name in ("memory", "") for one in _up(found, name, rows)
+    ]
+    cpus = [_quota(one, "") for one in _up(found, "", rows)] + [_quota("", one) for one in _up(found, "cpu", rows)]
+    return min((n for n in memory if n is not None), default=None), min(
+        (n for n in cpus if n is not None), default=None
+    )
+
+
+def _up(found: dict[str, str], controller: str, rows: tuple[mounts.Mount, ...]) -> Iterator[str]:
+    """The group's folder in this hierarchy, then those above it that are to be seen."""
+    tops = {row.point.rstrip("/") for row in rows if row.fstype in ("cgroup", "cgroup2")}
+    folder = found.get(controller, "")
+    while folder:
+        yield folder
+        if folder in tops or not any(folder.startswith(f"{top}/") for top in tops):
+            return
+        folder = folder.rpartition("/")[0]
 
 
 def _quota(unified: str, cpu: str) -> float | None:
