@@ -128,6 +128,14 @@ def test_quota_is_asked_only_where_it_is_kept(
     assert found.quota_bytes == (200 * 1024 if asked else None)
 
 
+@pytest.mark.parametrize(("before_s", "counted"), [(60.0, True), (0.0, False)])
+def test_segments_that_were_made_since_the_server_imported(tmp_path: Path, before_s: float, counted: bool) -> None:
+    _write(tmp_path / "psm_1", "x" * 8192)
+    server = Server(os.getpid(), 1, started_epoch=(tmp_path / "psm_1").stat().st_ctime - before_s)
+    found = disks._with_new(inner.of("/proc", os.getpid()), Space("shared memory", str(tmp_path), 0), server)
+    assert (found.new_bytes >= 8192) == counted
+
+
 def test_small_free_space_is_told_exactly() -> None:
     assert disks._stepped(4096) == 4096
     assert disks._stepped(160 * 1024**2 + 5) == 160 * 1024**2

@@ -19,6 +19,8 @@ STATFS_S = 2.0
 _SMALL, _STEP, _COARSE = 64 * 1024**2, 1024**2, 64 * 1024**2
 _STEP_BELOW = 2 * 1024**3
 FILES, LOOKED_AT_MOST = 100_000, 5_000
+#: no server makes a segment before it has imported so long
+IMPORTS_S = 2.0
 
 
 def spaces(inside: Inside, server: Server, environ: Mapping[str, str]) -> tuple[Space, ...]:
@@ -42,7 +44,7 @@ def _with_new(inside: Inside, space: Space, server: Server) -> Space:
         with os.scandir(inside.reach(space.path)) as entries:
             for entry in itertools.islice(entries, LOOKED_AT_MOST):
                 status = entry.stat(follow_symlinks=False)
-                taken += status.st_blocks * 512 if status.st_ctime >= began - 1.0 else 0
+                taken += status.st_blocks * 512 if status.st_ctime >= began + IMPORTS_S else 0
     except OSError:
         pass
     return replace(space, new_bytes=_stepped(taken))
