@@ -73,6 +73,7 @@ class Asked(NamedTuple):
     folders: bool = False
     gpus: bool = False
     streams: bool = False
+    hosts: int = 0  # other machines
 
 
 NOTHING_MORE = Asked()
@@ -80,13 +81,14 @@ NOTHING_MORE = Asked()
 
 def asked_of(settings: Settings) -> Asked:
     streams = settings.log_fd is not None or bool(settings.log_command)
-    return Asked(folders=bool(settings.watch_dirs), gpus=settings.gpu, streams=streams)
+    return Asked(bool(settings.watch_dirs), settings.gpu, streams, len(settings.hosts))
 
 
 def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s: float | None = None) -> Snapshot:
     """Run the engine until every probe has answered once (or ``patience_s`` is over), and ``watch_s`` at least."""
     seen = engine.snapshot
     limit_s = patience_s if patience_s is not None else patience(*os.getloadavg()[:1], os.cpu_count() or 1)
+    limit_s = max(limit_s, REACHED_S) if asked.hosts else limit_s
 
     def enough(snapshot: Snapshot) -> None:
         nonlocal seen
@@ -101,6 +103,9 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
     engine.run_here()
     engine.stop()
     last = engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
+    if asked.hosts:
+        unseen = missing(last, asked)
+        return replace(last, verdict=unfinished(last, unseen)) if unseen and not _any_heard(last) else last
     if watch_s < HYSTERESIS_S:
         # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
         last = replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
@@ -110,6 +115,8 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
 
 PATIENCE_S = 2.0
 PATIENCE_MOST_S = 8.0
+#: the same for other machines: a jump host, and Python's start there
+REACHED_S = 15.0
 HYSTERESIS_S = 5.0
 #: a look shorter than this ends before the first suspicion: no stacks are taken in it
 EVIDENCE_S = 15.0
@@ -161,6 +168,8 @@ def gpus_seen(snapshot: Snapshot) -> bool:
 
 def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
     """What one look has not seen yet, in words. Without ``asked``: what a verdict cannot do without."""
+    if asked.hosts:
+        return _missing_there(snapshot, asked)
     parts = {
         "watched folders": asked.folders and snapshot.watch_dirs is None,
         "GPUs": asked.gpus and not gpus_seen(snapshot),
@@ -177,3 +186,22 @@ def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
         log_seen = snapshot.log.size is not None or any(status.name == "log" for status in snapshot.probes)
         parts["its log"] = reads_log and not log_seen
     return tuple(words for words, lacks in parts.items() if lacks)
+
+
+def _missing_there(snapshot: Snapshot, asked: Asked) -> tuple[str, ...]:
+    """The same of other machines; one that cannot be reached is not waited for."""
+    if len(snapshot.nodes) < asked.hosts:
+        return ("the other machines",)
+    words: list[str] = []
+    for view in snapshot.nodes:
+        state = view.reading.state if view.reading is not None else "connecting"
+        if state == "live":
+            there = missing(view.snapshot, asked._replace(hosts=0))
+            words += [f"{view.name}: {what}" for what in there]
+        elif state == "connecting" and not (view.reading is not None and view.reading.why):
+            words.append(view.name)
+    return tuple(words)
+
+
+def _any_heard(snapshot: Snapshot) -> bool:
+    return any(view.server is not None for view in snapshot.nodes)
