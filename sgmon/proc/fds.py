@@ -9,6 +9,7 @@ from sgmon.model import FdTarget
 from sgmon.proc import files
 from sgmon.proc.mounts import Mount, of_path
 from sgmon.proc.net import Row
+from sgmon.text import without_prefix
 
 _SOCKET = re.compile(r"^socket:\[(\d+)\]$")
 _NVIDIA = re.compile(r"^/dev/nvidia(\d+)$")
@@ -100,7 +101,7 @@ def position(root: str, pid: int, fd: int) -> int | None:
     and mmap(2) do not. None: it cannot be read."""
     try:
         first = files.read(f"{root}/{pid}/fdinfo/{fd}").split(b"\n", 1)[0]
-        return int(first.removeprefix(b"pos:"))
+        return int(without_prefix(first, b"pos:"))
     except (OSError, ValueError):
         return None
 
