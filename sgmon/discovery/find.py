@@ -147,4 +147,5 @@ def _arguments(base: str, launcher: Launcher, known: Server | None) -> tuple[Ser
 
 
 def _same(launcher: Launcher, known: Server) -> bool:
-    return (launcher.stat.pid, launcher.stat.start_ticks) == known.key
+    """Whether it is the known one; one whose workers have shown another family is described anew."""
+    return (launcher.stat.pid, launcher.stat.start_ticks, launcher.family.name) == (*known.key, known.family)

@@ -68,8 +68,15 @@ def look(root: str) -> Scan:
     _add_engines(launchers, workers, table, argvs)
     # A process that was just forked still carries its parent's command line: the topmost one is the launcher.
     tops = [one for pid, one in launchers.items() if not any(up in launchers for up in tree.ancestors(pid, table))]
+    tops = [_renamed(one, workers, table) for one in tops]
     tops.sort(key=lambda one: (one.stat.start_ticks, one.stat.pid), reverse=True)
     return Scan(table, tuple(tops), argvs, _orphans(titled, launchers, table))
+
+
+def _renamed(one: Launcher, workers: dict[int, ServerFamily], table: dict[int, Stat]) -> Launcher:
+    """With the family whose titles its workers have: one command line may start servers of several families."""
+    below = {owner.name: owner for pid, owner in workers.items() if one.stat.pid in tree.ancestors(pid, table)}
+    return one if len(below) != 1 else one._replace(family=next(iter(below.values())))
 
 
 def _cmdline(root: str, pid: int, state: str) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
 from sgmon.text import is_secret_name
 
 _FAMILIES: dict[str, ServerFamily] = {family.name: family for family in (sglang.FAMILY, vllm.FAMILY)}
-#: families that are read from a log alone
+#: families that are found and read as well, and are no choice of their own in a sentence: their command lines are
+#: asked first, for they are the narrower ones
 _READ = {diffusion.FAMILY.name: diffusion.FAMILY}
+_FOUND = {**_READ, **_FAMILIES}
 
 
 def families() -> tuple[ServerFamily, ...]:
@@ -24,7 +26,7 @@ def get(name: str) -> ServerFamily:
 
 def recognise(argv: tuple[str, ...]) -> tuple[ServerFamily, Launch] | None:
     """The family that this command line starts a server of, and the launch; None when it starts none."""
-    for family in _FAMILIES.values():
+    for family in _FOUND.values():
         launch = family.discovery.recognise(argv)
         if launch is not None:
             return family, launch
@@ -33,7 +35,7 @@ def recognise(argv: tuple[str, ...]) -> tuple[ServerFamily, Launch] | None:
 
 def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
     """The family that gives its processes such a title; None for a process that is none of theirs."""
-    for family in _FAMILIES.values():
+    for family in _FOUND.values():
         if family.discovery.role_of(argv) is not Role.OTHER:
             return family
     return None

@@ -74,6 +74,7 @@ class Tree:
         self._uid: int | None = None
 
     def read(self, server: Server) -> ProcsReading:
+        self._family = get(server.family)  # its workers' titles may have shown another one
         forget = self._schedule.run(("tree", "forget"), FORGET_EVERY_S, lambda: None)
         self._pids.refresh(forget)
         alive = self._stats(server)
