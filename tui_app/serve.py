@@ -30,8 +30,8 @@ NO_EXTRA = "sgmon serve needs textual-serve, which is not installed: pip install
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     group = parser.add_argument_group("web page")
-    group.add_argument("--web-host", metavar="ADDRESS", default="127.0.0.1", help="a loopback address (127.0.0.1)")
-    group.add_argument("--web-port", metavar="N", default="8765", help="port of the page (8765)")
+    group.add_argument("--listen", metavar="ADDRESS", default="127.0.0.1", help="a loopback address (127.0.0.1)")
+    group.add_argument("--listen-port", metavar="N", default="8765", help="port of the page (8765)")
     group.add_argument("--theme", metavar="T", default="", help="dark, light, or a Textual theme, e.g. nord")
     group.add_argument("--ascii", action="store_true", help="no glyphs beyond ASCII")
     add_target_arguments(parser)
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     try:
         settings = replace(settings_from(args), theme=args.theme, ascii=args.ascii, auto_evidence=False)
-        host, port = loopback(args.web_host), number("--web-port", args.web_port, 1, 65535)
+        host, port = loopback(args.listen), number("--listen-port", args.listen_port, 1, 65535)
         if settings.log == "-":
             raise UsageError("--log - reads stdin, which visitors of a page cannot share: give a file")
         if importlib.util.find_spec("textual_serve") is None:
@@ -61,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         WebServer(visitor_command(settings), host, port or 0).serve()
     except OSError as err:
-        print(f"sgmon: cannot listen on {host} port {port}: {err.strerror}; try another --web-port", file=sys.stderr)
+        print(
+            f"sgmon: cannot listen on {host} port {port}: {err.strerror}; try another --listen-port", file=sys.stderr
+        )
         return FAILED
     return 0
 
@@ -74,7 +76,7 @@ def loopback(host: str) -> str:
     except ValueError:
         pass
     raise UsageError(
-        f"--web-host {host} is no loopback address, and sgmon serve listens on no other: try 127.0.0.1; "
+        f"--listen {host} is no loopback address, and sgmon serve listens on no other: try 127.0.0.1; "
         "from another machine: ssh -L 8765:127.0.0.1:8765 HOST"
     )
 

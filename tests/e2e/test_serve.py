@@ -54,7 +54,7 @@ async def test_a_browser_shows_the_verdict_and_changes_nothing(tmp_path: Path) -
     env = {"XDG_STATE_HOME": str(state), "TMPDIR": str(tmp_path)}
     with _running("demo", "stopped", "--server-only", "--speed", "4") as facts:
         pid = json.loads(facts)["pid"]
-        with _running("serve", "--pid", str(pid), "--web-port", str(port), env=env) as said:
+        with _running("serve", "--pid", str(pid), "--listen-port", str(port), env=env) as said:
             assert "read-only" in said
             address = next(word for word in said.split() if word.startswith("http"))
             here = f"http://127.0.0.1:{port}/"
@@ -80,7 +80,7 @@ async def test_a_browser_shows_the_verdict_and_changes_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com", "0.0.0.0.127.0.0.1.example.com"])
 def test_other_addresses_than_loopback_are_refused(host: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--web-host", host]) == 2
+    assert main(["serve", "--listen", host]) == 2
     said = capsys.readouterr().err
     assert host in said and "loopback" in said and len(said.splitlines()) == 1
 
@@ -97,7 +97,7 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     ("words", "code", "said"),
     [
         (["--log", "-"], 2, "stdin"),
-        (["--web-port", "0"], 2, "--web-port 0 is out of range"),
+        (["--listen-port", "0"], 2, "--listen-port 0 is out of range"),
         (["--pid", "4194303"], 6, "no process 4194303"),
     ],
 )
@@ -118,6 +118,6 @@ def test_a_port_that_is_held_is_said(capsys: pytest.CaptureFixture[str]) -> None
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        assert main(["serve", "--web-port", str(port)]) == 1
+        assert main(["serve", "--listen-port", str(port)]) == 1
     error = capsys.readouterr().err
-    assert str(port) in error and "--web-port" in error and len(error.splitlines()) == 1
+    assert str(port) in error and "--listen-port" in error and len(error.splitlines()) == 1
