@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check real-server real-vllm test-real bench screenshots man lock clean
+.PHONY: demo test check real-server real-vllm test-real bench snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -37,6 +37,10 @@ real-vllm:
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# the overview as the tests keep it, after a change that is meant
+snapshots: $(READY)
+	SGMON_WRITE_SNAPSHOTS=1 $(BIN)/pytest -q tests/ui/test_snapshots.py
 
 screenshots: $(READY)
 	$(BIN)/python screenshots/make.py

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
 
 SGMON = (sys.executable, "-m", "tui_app.cli")
-#: name, key, row and text that the page begins with
+#: name, key, row (None: any) and text of it by which it is known, with a mark before what is gone
 PAGES = (
     ("? help", "?", 0, " help "),
     ("q back", "q", 0, "STALLED"),
@@ -33,8 +33,8 @@ PAGES = (
     ("q back", "q", 0, "STALLED"),
     ("2 GPUs", "2", -1, "zoom"),
     ("4 log", "4", -1, "search"),
-    ("z log alone", "z", -1, "unzoom"),
-    ("z back", "z", -1, " zoom"),
+    ("z log alone", "z", None, "!1 startup"),
+    ("z back", "z", None, "1 startup"),
 )
 
 
@@ -70,8 +70,10 @@ class PacedTerminal:
     def wait(self, seconds: float) -> None:
         self.until(lambda: False, seconds)
 
-    def shows(self, row: int, text: str) -> bool:
-        return text in self.screen.display[row]
+    def shows(self, row: int | None, text: str) -> bool:
+        """Whether a row (None: any) holds a text; "!text": none does."""
+        rows = self.screen.display if row is None else [self.screen.display[row]]
+        return any(text.removeprefix("!") in one for one in rows) != text.startswith("!")
 
     def anywhere(self, text: str) -> bool:
         return any(text in row for row in self.screen.display)

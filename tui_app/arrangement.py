@@ -49,7 +49,8 @@ def arrange(width: int, height: int, wants: Wants, active: str, zoomed: bool = F
     room = height - 1
     if zoomed or is_one_at_a_time(width, height):
         has_tabs = is_one_at_a_time(width, height)
-        verdict = _verdict_rows(wants, room - has_tabs - 4, (room - has_tabs) * 2 // 5)
+        spare = 0 if zoomed or active == "4" else room - has_tabs - max(4, wants.panels.get(active, room))
+        verdict = _verdict_rows(wants, room - has_tabs - 4, max(spare, (room - has_tabs) * 2 // 5))
         body = max(1, room - has_tabs - verdict)
         return Arrangement(verdict, {active: Place(0, 0, width, body)}, has_tabs)
     bands, beside = _bands(width, height)

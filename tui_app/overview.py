@@ -115,7 +115,11 @@ class Overview(SelectableScreen):
 
     def _arrange(self) -> None:
         """Give every panel its place."""
-        if not self.panels or not self.size or self.has_class("-waiting"):
+        if self.has_class("-waiting"):
+            _, rows = self.verdict.wanted_rows(self.size.width)
+            self.verdict.styles.height = max(2, min(rows, self.size.height // 3))
+            return
+        if not self.panels or not self.size:
             return
         made = self.placing.arrange(self.panels, self.verdict, self.shown, self.size, self.active, self.zoomed)
         self.tabs.display = made.has_tabs

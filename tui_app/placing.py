@@ -63,6 +63,7 @@ def apply(made: Arrangement, panels: Mapping[str, Panel], verdict: VerdictBar) -
     for number, panel in panels.items():
         place = made.places.get(number)
         panel.display = place is not None
+        panel.names_itself = not made.has_tabs
         if place is not None:
             panel.styles.offset = (place.x, place.y)
             panel.styles.width, panel.styles.height = place.width, place.height

@@ -43,6 +43,7 @@ class Panel(Painted, Generic[View], can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self.names_itself = True  # not where the name stands in a row of tabs already
         self.step_s = 1.0  # ages are counted on after this, seconds
         self.snapshot: Snapshot | None = None
         self.view: View | None = None
@@ -113,7 +114,8 @@ class Panel(Painted, Generic[View], can_focus=True):
             if self.view is None or not self._same_for_us(self.snapshot):
                 self.view, self._selected = self.select(self.snapshot), self.snapshot
             late = self.lateness(self.snapshot)
-            state = (self.view, self.size, self.top, self.has_focus, late, self.state_of_rows())
+            looks = (self.has_focus, self.names_itself)
+            state = (self.view, self.size, self.top, looks, late, self.state_of_rows())
             if state == self._painted:
                 return
             self._painted, self._late, self.failure = state, late, ""
@@ -157,7 +159,7 @@ class Panel(Painted, Generic[View], can_focus=True):
             f"{'▸' if self.has_focus else ' '}{self.NUMBER} {self.TITLE} ",
             "title-focus" if self.has_focus else "title",
         )
-        left: Line = (name, (" ", ""))
+        left: Line = (name, (" ", "")) if self.names_itself else ((" ", ""),)
         right: Line = more
         if view is not None:
             heading = self.heading(view)

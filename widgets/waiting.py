@@ -80,9 +80,8 @@ def paint(view: WaitingView, width: int) -> list[Line]:
     look = view.looked_for or f"a running {registry.labels()} server"
     rows += wrap(((" looking for  ", "info"), (look, "")), width - 1, indent=14)
     asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
-    rows.append(
-        ((" since        ", "info"), (f"{age(view.for_s)}{asked}; this page turns by itself when one starts", "dim"))
-    )
+    words = f"{age(view.for_s)}{asked}; this page turns by itself when one starts"
+    rows += wrap(((" since        ", "info"), (words, "dim")), width - 1, indent=14)
     if view.error:
         rows += wrap(((" trouble      ", "bad"), (view.error, "")), width - 1, indent=14)
         if view.remedy:
@@ -93,8 +92,8 @@ def paint(view: WaitingView, width: int) -> list[Line]:
         rows += wrap(
             ((" on this node ", "info"), (f"no GPU readings: {view.gpu_trouble}", "dim")), width - 1, indent=14
         )
-    rows += [
-        (),
+    rows.append(())
+    ways: list[Line] = [
         (
             (" started it already?  ", ""),
             ("sgmon --pid PID", "accent"),
@@ -104,4 +103,6 @@ def paint(view: WaitingView, width: int) -> list[Line]:
         ((" start and watch it:  ", ""), (f"sgmon run -- {registry.start_command()} ...", "accent")),
         ((" try sgmon without:   ", ""), ("sgmon demo", "accent")),
     ]
+    for way in ways:
+        rows += wrap(way, width - 1, indent=22)
     return rows

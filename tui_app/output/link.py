@@ -11,8 +11,8 @@ LOST_S, SILENT_S = 10.0, 0.7
 #: from this round trip on the line is called slow, and half of the time is left to keys
 SLOW_S = 0.4
 _WEIGHT = 0.3
-#: below this many bytes a second a page takes a tenth of a second and more, and each byte counts
-THIN_RATE = 40_000
+#: below this many bytes a second a page takes a third of a second and more, and each byte counts
+THIN_RATE = 16_000
 #: frames from which the rate is taken: of shorter ones most of the time is the way itself
 _LEAST_BYTES = 400
 
