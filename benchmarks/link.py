@@ -4,8 +4,8 @@
 
 The program runs on a pty whose output is handed on at so many bytes a second; keys, and the terminal's answers to
 status reports, arrive after the delay. Nothing is lost and nothing limits what waits between the two, as with ssh. The
-first time of a page is when its title is on the screen, which pyte keeps; "whole" is when nothing
-more is on its way.
+first time of a page is when its title is on the screen, which pyte keeps; "whole" is when
+the last byte came before half a second without any.
 """
 
 from __future__ import annotations
@@ -78,10 +78,15 @@ class PacedTerminal:
     def anywhere(self, text: str) -> bool:
         return any(text in row for row in self.screen.display)
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing is on its way to the terminal."""
-        return not self._on_the_way and not select.select([self.master], [], [], 0)[0]
+    def until_quiet(self) -> float:
+        """Seconds until the last byte before half a second without any; at most 30."""
+        began = last = time.monotonic()
+        seen = self.arrived
+        while time.monotonic() < min(last + 0.5, began + 30):
+            self._step()
+            if self.arrived != seen:
+                seen, last = self.arrived, time.monotonic()
+        return last - began
 
     def end(self) -> None:
         os.kill(self.pid, 15)
@@ -149,8 +154,8 @@ def stuck(terminal: PacedTerminal, idle_s: float) -> None:
         before = terminal.arrived
         terminal.press(key)
         took = terminal.until(lambda row=row, text=text: terminal.shows(row, text), 30)
-        rest = terminal.until(lambda: terminal.is_quiet, 30)
-        say(name, took, terminal.arrived - before, None if took is None or rest is None else took + rest)
+        whole = None if took is None else took + terminal.until_quiet()
+        say(name, took, terminal.arrived - before, whole)
         terminal.wait(5)
     terminal.end()
 

@@ -1,6 +1,6 @@
-"""Choices that are kept: ``$XDG_CONFIG_HOME/sgmon/config.toml`` and ``SGMON_*``.
+"""Choices that are kept: ``$XDG_CONFIG_HOME/sgmon/config.toml``, ``SGMON_*``; the theme chosen on the screen.
 
-A flag wins over the environment, that over the file, that over what is built in.
+A flag wins over the environment, that over the file, that over the chosen theme, that over what is built in.
 """
 
 from __future__ import annotations
@@ -58,6 +58,24 @@ def config_path() -> Path:
     """Where the file is, or would be."""
     home = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(home) if os.path.isabs(home) else Path.home() / ".config") / "sgmon" / "config.toml"
+
+
+def theme_path() -> Path:
+    """Where the theme is kept that was chosen on the screen."""
+    home = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".local" / "state") / "sgmon" / "theme"
+
+
+def keep_theme(name: str) -> str:
+    """Keep a theme for the next start; returns where another one is written that wins over it, "" without. Raises
+    OSError."""
+    from sgmon.paths import write_whole
+
+    path = theme_path()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(path, [name.encode() + b"\n"])
+    source = next(choice.source for choice in choices() if choice.option.name == "theme")
+    return "" if source == str(path) else source
 
 
 def choices(environ: Mapping[str, str] | None = None, path: Path | None = None) -> tuple[Choice, ...]:
@@ -146,7 +164,16 @@ def _choice(option: Option, environ: Mapping[str, str], document: Mapping[str, o
         return Choice(option, _from_text(option, environ[option.variable]), option.variable)
     if option.name in document:
         return Choice(option, _from_file(option, document[option.name], path), str(path))
+    if option.name == "theme" and (kept := _kept_theme()):
+        return Choice(option, kept, str(theme_path()))
     return Choice(option, option.default, "default")
+
+
+def _kept_theme() -> str:
+    try:
+        return theme_path().read_text(encoding="utf-8").strip()[:40]
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _is_switch(option: Option) -> bool:

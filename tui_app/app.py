@@ -24,7 +24,7 @@ from tui_app.overview import Overview
 from tui_app.selecting import ends_selection
 from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog, stop_signals
-from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES
+from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES, keep
 
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
@@ -103,6 +103,7 @@ class SgmonApp(App[int]):
             self._cells.expect_late_answer()
         self._running_loop = asyncio.get_running_loop()
         self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
+        self.theme_changed_signal.subscribe(self, lambda theme: keep(self, theme.name))
         self.session.engine.subscribe(self._snapshot_from_engine)
         if self.session.received is not None:
             # The engine runs already: what it published since __init__ looked at it had no subscriber.

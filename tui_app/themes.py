@@ -3,7 +3,13 @@ text are the terminal's own. ``sgmon-*`` variables are colours that ``widgets.st
 
 from __future__ import annotations
 
+import threading
+from typing import TYPE_CHECKING
+
 from textual.theme import BUILTIN_THEMES, Theme
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 SGMON_DARK = Theme(
     name="sgmon-dark",
@@ -54,3 +60,20 @@ SGMON_LIGHT = Theme(
 DEFAULT_THEME = SGMON_DARK.name
 #: other words for a theme
 SHORT_NAMES = {"": DEFAULT_THEME, "auto": DEFAULT_THEME, "dark": DEFAULT_THEME, "light": SGMON_LIGHT.name}
+
+
+def keep(app: App[int], name: str) -> None:
+    """The user chose another theme: the next start has it too. In a thread: a home folder may hang."""
+
+    def write() -> None:
+        from sgmon.config import ConfigError, keep_theme, theme_path
+
+        try:
+            winner = keep_theme(name)
+        except (OSError, ConfigError) as err:
+            app.notify(f"theme {name}, not kept for the next start: {err}", severity="warning", markup=False)
+            return
+        words = f"the next start has what {winner} says" if winner else f"kept for the next start in {theme_path()}"
+        app.notify(f"theme {name}: {words}", markup=False)
+
+    threading.Thread(target=write, name="keep-theme", daemon=True).start()

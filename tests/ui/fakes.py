@@ -84,6 +84,9 @@ class FakeEngine:
         self.requests.append((None if pids is None else tuple(pids), samples, native, why))
         return None if self.snapshot.replay else self.first_request + len(self.requests) - 1
 
+    def save_flight(self) -> bool:
+        return False
+
     def choose(self, pid: int) -> None:
         self.chosen.append(pid)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from rich.color import ColorType
 from textual.color import Color
@@ -86,3 +88,18 @@ def _sections() -> list[tuple[str, list[object]]]:
     from tui_app.no_engine import NoEngine
 
     return SgmonApp(NoEngine()).help_sections()  # type: ignore[return-value]
+
+
+async def test_a_theme_that_the_user_chooses_is_kept_and_the_one_of_the_start_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.pause()
+        assert not list(tmp_path.rglob("theme"))
+        app.theme = "nord"
+        for _ in range(500):  # written in a thread
+            if list(tmp_path.rglob("theme")):
+                break
+            await pilot.pause(0.02)
+        assert (tmp_path / "sgmon" / "theme").read_text() == "nord\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.config import ConfigError, as_toml, choices, keymap, use
+from sgmon.config import ConfigError, as_toml, choices, keep_theme, keymap, theme_path, use
 from tui_app.cli import full_parser, main, watch_parser
 
 
@@ -60,6 +60,21 @@ def test_each_choice_says_where_it_came_from(
     assert rows["ascii"] == ["true", str(path)]
     assert rows["theme"] == ["light", "SGMON_THEME"]
     assert rows["gpu"] == ["true", "default"]
+
+
+def test_a_theme_chosen_on_the_screen_is_kept_unless_a_file_or_variable_names_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    assert keep_theme("nord") == ""
+    main(["config"])
+    assert f"nord         {theme_path()}" in capsys.readouterr().out
+    parser = watch_parser()
+    use(parser)
+    assert parser.parse_args([]).theme == "nord"
+    path = write(home, 'theme = "light"')
+    assert keep_theme("dracula") == str(path)
+    assert next(one.value for one in choices() if one.option.name == "theme") == "light"
 
 
 @pytest.mark.parametrize(
