@@ -22,26 +22,27 @@ class DetailScreen(LinesScreen):
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (("d", "stack"), ("c", "copy"), ("s", "save"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("d,b", "dump", "stack of this process", id="detail.dump")]
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, node: str = "") -> None:
         super().__init__()
-        self.pid = pid
+        self.pid, self.node = pid, node
 
     def title_line(self, snapshot: Snapshot) -> Line:
+        snapshot = snapshot.of_node(self.node)
         process = process_of(snapshot, self.pid)
         name = clean(process.rank or role_label(snapshot.family, process.role), 24) if process else "gone"
         return (
             (f" {name} ", "title-focus"),
-            (f"  pid {self.pid}", "strong"),
+            (f"  pid {self.pid}" + (f" on {clean(self.node, 30)}" if self.node else ""), "strong"),
             ("  everything known about it", "dim"),
         )
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
-        return detail_lines(snapshot, self.pid)
+        return detail_lines(snapshot.of_node(self.node), self.pid)
 
     def action_dump(self) -> None:
         from tui_app.stack_screen import StackScreen
 
-        snapshot = self.session.latest
+        snapshot = self.session.latest.of_node(self.node)
         process = process_of(snapshot, self.pid)
         name = process.rank or role_label(snapshot.family, process.role) if process else str(self.pid)
-        self.app.push_screen(StackScreen((self.pid,), name))
+        self.app.push_screen(StackScreen((self.pid,), name, self.node))

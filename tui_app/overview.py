@@ -74,7 +74,7 @@ class Overview(SelectableScreen):
     def _add_panels(self) -> None:
         from tui_app.panels import make_panels
 
-        self.panels = make_panels(self.session.engine.log_text)
+        self.panels = make_panels(self.session.engine.log_text, has_nodes=bool(self.shown.nodes))
         for panel in self.panels.values():
             panel.step_s = max(1.0, self.session.settings.interval_s)  # nothing is read in between
         self._show_active()
@@ -225,8 +225,7 @@ class Overview(SelectableScreen):
             self.notify("the verdict names no line of the log", markup=False)
             return
         self._activate("4")
-        nodes = self.shown.verdict.nodes
-        cast("LogPanel", self.panels["4"]).goto_line(number, nodes[0] if nodes else "")
+        cast("LogPanel", self.panels["4"]).goto_line(number, *self.shown.verdict.nodes[:1])
 
     async def action_log(self, action: str) -> None:
         self._activate("4")
@@ -241,7 +240,7 @@ class Overview(SelectableScreen):
             return
         from tui_app.stack_screen import StackScreen
 
-        self.app.push_screen(StackScreen(pids, label))
+        self.app.push_screen(StackScreen(pids, label, self.worker_panel.selected_node))
 
     def action_dump_all(self) -> None:
         from tui_app.stack_screen import StackScreen
@@ -249,21 +248,21 @@ class Overview(SelectableScreen):
         self.app.push_screen(StackScreen(None, "all ranks"))
 
     def on_workers_panel_chosen(self, message: WorkersPanel.Chosen) -> None:
-        self._detail(message.pid)
+        self._detail(message.pid, message.node)
 
     def action_detail(self) -> None:
         if self.worker_panel.selected_pids:
-            self._detail(self.worker_panel.selected_pids[0])
+            self._detail(self.worker_panel.selected_pids[0], self.worker_panel.selected_node)
 
-    def _detail(self, pid: int) -> None:
+    def _detail(self, pid: int, node: str) -> None:
         from tui_app.detail_screen import DetailScreen
 
-        self.app.push_screen(DetailScreen(pid))
+        self.app.push_screen(DetailScreen(pid, node))
 
     def on_gpu_panel_chosen(self, message: GpuPanel.Chosen) -> None:
         from tui_app.gpu_screen import GpuScreen
 
-        self.app.push_screen(GpuScreen(message.index))
+        self.app.push_screen(GpuScreen(message.index, message.node))
 
     def action_why(self) -> None:
         from tui_app.why_screen import WhyScreen

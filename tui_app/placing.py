@@ -71,7 +71,8 @@ def apply(made: Arrangement, panels: Mapping[str, Panel], verdict: VerdictBar) -
 
 def has_ended(snapshot: Snapshot) -> bool:
     """Whether no process of the server is left."""
-    return bool(snapshot.clocks) and not any(process.alive for process in snapshot.procs.processes)
+    parts = [part for _, part in snapshot.parts if part.clocks]
+    return bool(parts) and not any(process.alive for part in parts for process in part.procs.processes)
 
 
 def _guess(number: str, snapshot: Snapshot) -> int:

@@ -47,8 +47,9 @@ class StackScreen(LinesScreen):
         Binding("t", "threads", "other threads too, or the main one only", id="stacks.threads"),
     ]
 
-    def __init__(self, pids: tuple[int, ...] | None, label: str) -> None:
+    def __init__(self, pids: tuple[int, ...] | None, label: str, node: str = "") -> None:
         super().__init__()
+        self.node = node  # whose pids these are, where there are several
         self.pids = None if pids is None else frozenset(pids)
         self.label = label
         self.options = StackOptions()
@@ -77,6 +78,7 @@ class StackScreen(LinesScreen):
 
     def select(self, snapshot: Snapshot) -> Answer:
         """The dumps of our request; where none can be asked for (a recording), those of its newest one."""
+        snapshot = snapshot if self.pids is None or not self.node else snapshot.of_node(self.node)
         newest = snapshot.stacks_request
         number = self.request if self.request is not None or newest is None else newest.request
         dumps = tuple(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -33,6 +34,9 @@ from widgets.line import Line, plain, restyle
 from widgets.meters import by_slot
 from widgets.panel import Panel
 
+GpuKey = tuple[str, int]  # node, index
+#: of so many GPUs the histories are made
+_WITH_HISTORY = 32
 #: rows from which the history since the first reading is kept ready
 _TALL = 14
 
@@ -54,7 +58,7 @@ class GpuPanel(Panel[GpuView]):
     NUMBER = "2"
     TITLE = "GPUs"
     PROBE = "gpu"
-    READS = ("gpu", "series", "verdict")
+    READS = ("gpu", "series", "verdict", "nodes")
     HINTS = (("↵", "detail"),)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "the GPU under the cursor in full", id="gpus.choose")
@@ -63,14 +67,14 @@ class GpuPanel(Panel[GpuView]):
     class Chosen(Message):
         """Enter or a second click on a GPU."""
 
-        def __init__(self, index: int) -> None:
+        def __init__(self, index: int, node: str = "") -> None:
             super().__init__()
-            self.index = index
+            self.index, self.node = index, node
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.cursor: int | None = None  # index of a GPU
-        self._places: dict[int, tuple[int, ...]] = {}  # row on the screen -> the GPUs that it is about
+        self.cursor: GpuKey | None = None
+        self._places: dict[int, tuple[GpuKey, ...]] = {}  # row on the screen -> the GPUs that it is about
 
     def select(self, snapshot: Snapshot) -> GpuView:
         return select(snapshot, long=self.size.height >= _TALL)
@@ -110,13 +114,13 @@ class GpuPanel(Panel[GpuView]):
     # the cursor
 
     @property
-    def selected(self) -> int | None:
+    def selected(self) -> GpuKey | None:
         """The GPU under the cursor. Untouched it is on the first that differs."""
         rows = self.view.rows if self.view is not None else ()
-        known = [row.indexes[0] for row in rows]
+        known = [row.key for row in rows]
         if self.cursor in known:
             return self.cursor
-        return next((row.indexes[0] for row in rows if row.stands_out), known[0] if known else None)
+        return next((row.key for row in rows if row.stands_out), known[0] if known else None)
 
     def action_move(self, rows: int) -> None:
         shown = list(self._places.values())
@@ -128,7 +132,7 @@ class GpuPanel(Panel[GpuView]):
 
     def action_choose(self) -> None:
         if self.selected is not None:
-            self.post_message(self.Chosen(self.selected))
+            self.post_message(self.Chosen(self.selected[1], self.selected[0]))
 
     def on_click(self, event: events.Click) -> None:
         place = event.y - 1 + self.top
@@ -146,6 +150,8 @@ class GpuPanel(Panel[GpuView]):
 
 def select(snapshot: Snapshot, long: bool = True) -> GpuView:
     """Rows with their summaries from a snapshot. long: also the history since the first reading."""
+    if snapshot.nodes:
+        return _of_nodes(snapshot, long)
     reading = snapshot.gpu
     series = {item.name: item.points for item in snapshot.series if item.name.startswith("gpu")}
     now = math.floor(snapshot.t / SLOT_S) * SLOT_S  # whole slots only: a flat history stays as it is
@@ -177,9 +183,40 @@ def select(snapshot: Snapshot, long: bool = True) -> GpuView:
     )
 
 
+def _of_nodes(snapshot: Snapshot, long: bool) -> GpuView:
+    """The GPUs of all nodes: what differs first; of many no histories."""
+    count = sum(len(view.snapshot.gpu.gpus) for view in snapshot.nodes)
+    views = []
+    for view in snapshot.nodes:
+        own = view.snapshot if count <= _WITH_HISTORY else replace(view.snapshot, series=())
+        blamed = not snapshot.verdict.nodes or view.name in snapshot.verdict.nodes
+        verdict = snapshot.verdict if blamed else replace(snapshot.verdict, odd_ranks=())
+        found = select(replace(own, verdict=verdict), long=long and count <= _WITH_HISTORY)
+        views.append((view, found))
+    is_told = bool(snapshot.verdict.odd_ranks)
+    rows = [
+        (row if row.odd or not is_told else row.beside_the_culprit())._replace(
+            node=clean(view.name, 24), keys=((view.name, row.indexes[0]),)
+        )
+        for view, found in views
+        for row in found.rows
+    ]
+    names = sorted({gpu.name for view in snapshot.nodes for gpu in view.snapshot.gpu.gpus if gpu.name})
+    missing = [(view.name, found) for view, found in views if found.unavailable]
+    return GpuView(
+        rows=tuple(sorted(rows, key=lambda row: not row.stands_out)),
+        name=f"{count} × {clean(', '.join(names), 30)}" if names else "",
+        driver=next((found.driver for _, found in views if found.driver), ""),
+        simulated=any(found.simulated for _, found in views),
+        unavailable=f"{clean(missing[0][0], 24)}: {missing[0][1].unavailable}" if missing else "",
+        remedy=missing[0][1].remedy if missing else "",
+    )
+
+
 def _row(gpu: Gpu, summary: GpuSummary, odd: bool, spinning: Sequence[int]) -> GpuRow:
     return GpuRow(
         indexes=(gpu.index,),
+        keys=(("", gpu.index),),
         ranks=gpu.ranks,
         inferred=gpu.ranks_inferred,
         used=gpu.used_bytes,
@@ -202,6 +239,7 @@ def _slice_row(gpu: Gpu, part: GpuSlice) -> GpuRow:
     name = clean(part.name, 40).rpartition("MIG ")[2] or f"slice {part.slot}"
     return GpuRow(
         indexes=(gpu.index,),
+        keys=(("", gpu.index),),
         ranks=tuple(process.rank for process in part.processes if process.rank),
         inferred=False,
         used=part.used_bytes,
@@ -223,7 +261,7 @@ def paint(view: GpuView, width: int, height: int) -> list[Line]:
     return layout(view, width, height)[0]
 
 
-def layout(view: GpuView, width: int, height: int) -> tuple[list[Line], dict[int, tuple[int, ...]]]:
+def layout(view: GpuView, width: int, height: int) -> tuple[list[Line], dict[int, tuple[GpuKey, ...]]]:
     """The lines, and which of them begins which GPU."""
     silent = _silence(view, height)
     if not view.rows:
@@ -238,10 +276,10 @@ def layout(view: GpuView, width: int, height: int) -> tuple[list[Line], dict[int
     lines = list(silent)
     if parts.header and (widths.history or width >= 40):
         lines.append(header_line(widths))
-    places = {}
+    places: dict[int, tuple[GpuKey, ...]] = {}
     for row, more in zip(rows, parts.below, strict=True):
-        if row.indexes not in places.values():
-            places[len(lines)] = row.indexes
+        if row.keys not in places.values():
+            places[len(lines)] = row.keys
         lines += [row_line(row, widths), *more]
     return lines, places
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from sgmon.analyse.gpu.summary import GpuSummary
 from sgmon.model import Gpu
 from sgmon.text import clean
-from sgmon.units import gib, percent, rank_list
+from sgmon.units import gib, percent, plural, rank_list
 from widgets.gpu_history import History, memory_rows
 from widgets.gpu_text import growth_words, held_line, plan_line, power_line
-from widgets.line import Line, cell, cell_len, crop, width_of
+from widgets.line import Line, cell, cell_len, crop, short_name, width_of
 from widgets.meters import bar, strip
 
 SLOTS = 40
@@ -38,6 +38,14 @@ class GpuRow(NamedTuple):
     used_history: tuple[float | None, ...] = ()
     util_history: tuple[float | None, ...] = ()
     long: History | None = None
+    keys: tuple[tuple[str, int], ...] = ()  # (node, index) of each
+    node: str = ""  # "" on a single machine
+    nodes: int = 0  # of a folded row: how many
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Of its first GPU."""
+        return self.keys[0] if self.keys else ("", self.indexes[0])
 
     @property
     def share(self) -> float | None:
@@ -91,6 +99,8 @@ def _fold(group: list[GpuRow]) -> GpuRow:
         return max(known) if known else None
 
     return first._replace(
+        nodes=len({row.node for row in group}),
+        keys=tuple(key for row in group for key in row.keys),
         indexes=tuple(i for row in group for i in row.indexes),
         ranks=tuple(rank for row in group for rank in row.ranks),
         inferred=any(row.inferred for row in group),
@@ -141,7 +151,11 @@ def widths_for(rows: Sequence[GpuRow], width: int) -> Widths:
 
 
 def indexes(row: GpuRow) -> str:
-    """ "3", "0-2,4-7"."""
+    """ "3", "0-2,4-7"; of several nodes "node-b 3", "504 on 63 nodes"."""
+    if row.nodes > 1:
+        return f"{len(row.indexes)} on {row.nodes} nodes"
+    if row.node:
+        return f"{short_name(row.node, 12)} {rank_list([str(i) for i in row.indexes]).strip()}"
     return rank_list([str(i) for i in row.indexes]).strip()
 
 
@@ -149,6 +163,8 @@ def rank_words(row: GpuRow) -> str:
     """ "TP0"; "~" marks what was inferred, "-" that no rank is there."""
     if not row.ranks:
         return "-"
+    if len(row.ranks) > 16 and row.nodes > 1:
+        return plural(len(row.ranks), "rank")
     return clean(rank_list(row.ranks), 30) + ("~" if row.inferred else "")
 
 

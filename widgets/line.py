@@ -181,3 +181,8 @@ def gap_between(spans: Sequence[Span], gap: str = "  ") -> Line:
             out.append((gap, ""))
         out.append(span)
     return tuple(out)
+
+
+def short_name(name: str, width: int) -> str:
+    """A node's name in ``width`` cells: its end tells it from the others ("…de-17")."""
+    return name if width < 2 or cell_len(name) <= width else "…" + name[-(width - 1) :]

@@ -6,7 +6,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from sgmon.units import duration, plural, rank_list
-from widgets.line import Line, Span, cell, crop, restyle
+from widgets.line import Line, Span, cell, crop, restyle, short_name
 from widgets.log_filter import Pattern
 from widgets.log_rows import Row, is_error, is_milestone, is_warning
 from widgets.log_window import Placed
@@ -123,11 +123,6 @@ def _lead(placed: Placed, row_format: RowFormat) -> Line:
         colour = rank_style(row.ranks[0]) if len(row.ranks) == 1 else "strong"
         spans += [cell(ranks, row_format.rank_width, colour), (" ", "")]
     return tuple(spans)
-
-
-def short_name(node: str, width: int) -> str:
-    """A node's name in ``width`` cells: its end tells it from the others ("…de-17")."""
-    return node if cell_len(node) <= width else "…" + node[-(width - 1) :]
 
 
 def _clock(row: Row, row_format: RowFormat) -> str:

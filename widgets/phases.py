@@ -192,8 +192,9 @@ def phase_times(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
 
 
 def has_ended(snapshot: Snapshot) -> bool:
-    """Whether processes were watched and none is left."""
-    return bool(snapshot.clocks) and not any(process.alive for process in snapshot.procs.processes)
+    """Whether processes were watched and none is left, on any node."""
+    parts = [part for _, part in snapshot.parts if part.clocks]
+    return bool(parts) and not any(process.alive for part in parts for process in part.procs.processes)
 
 
 def _has_no_launcher(processes: tuple[Process, ...]) -> bool:

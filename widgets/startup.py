@@ -79,7 +79,9 @@ def select(snapshot: Snapshot) -> StartupView:
             for name, count in (("TP", args.tp), ("DP", args.dp), ("PP", args.pp), ("EP", args.ep))
             if count > 1
         )
-        if args.nnodes > 1:
+        if snapshot.nodes:
+            shape = f"{shape} on {len(snapshot.nodes)} nodes".strip()
+        elif args.nnodes > 1:
             shape = f"{shape} node {args.node_rank} of {args.nnodes}".strip()
         label = registry.get(snapshot.family).label
         number = server.version if server is not None else snapshot.log.version

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sgmon.model import ActivityClock, Process, Rank, Role, Snapshot, WaitKind
@@ -33,6 +33,9 @@ _ON_CPU, _NOT_PERMITTED = "on a CPU", "not permitted: ↵"
 _LIVELY = ("run", "sleep", "disk", "importing")
 
 
+RowKey = tuple[str, int]
+
+
 class WorkerRow(NamedTuple):
     """One process, or several that look the same."""
 
@@ -54,6 +57,12 @@ class WorkerRow(NamedTuple):
     blocked_style: str
     odd: bool
     same_log: bool | None
+    node: str = ""  # "" on a single machine, "3 nodes" of a folded row
+
+    @property
+    def key(self) -> RowKey:
+        """Tells the row from all others: pids are of one machine."""
+        return self.node, self.pids[0]
 
     @property
     def is_rank(self) -> bool:
@@ -77,18 +86,43 @@ class WorkerRow(NamedTuple):
 
 
 def worker_rows(snapshot: Snapshot) -> list[WorkerRow]:
-    """One row per process: launcher, ranks in their order, the rest."""
+    """One row per process: launcher, ranks in their order, the rest; of all nodes."""
+    verdict, heard = snapshot.verdict, {view.name for view in snapshot.nodes if view.heard}
+    rows: list[tuple[tuple[object, ...], WorkerRow]] = []
+    for name, part in snapshot.parts:
+        odd = set(verdict.odd_ranks) if not verdict.nodes or name in verdict.nodes else set()
+        for process, row in _rows_of(part, snapshot.t, odd):
+            if snapshot.nodes:
+                row = row._replace(node=clean(name, 24)) if name in heard else _unheard(row, clean(name, 24))
+            order = (_ROLE_ORDER.get(process.role, 9), natural_key(process.rank or "~"), name, process.pid)
+            rows.append((order, row))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def _rows_of(snapshot: Snapshot, t: float, odd: set[str]) -> Iterator[tuple[Process, WorkerRow]]:
+    """The rows of one machine."""
     clocks = {clock.pid: clock for clock in snapshot.clocks}
     ranks = {rank.pid: rank for rank in snapshot.ranks}
-    odd = set(snapshot.verdict.odd_ranks)
-    processes = sorted(
-        snapshot.procs.processes,
-        key=lambda p: (_ROLE_ORDER.get(p.role, 9), natural_key(p.rank or "~"), p.pid),
+    for p in snapshot.procs.processes:
+        role = role_label(snapshot.family, p.role)
+        yield p, _row(p, role, clocks.get(p.pid), ranks.get(p.pid), t, p.rank in odd)
+
+
+def _unheard(row: WorkerRow, node: str) -> WorkerRow:
+    """Of a node that is silent: what it was, and that nothing is known now."""
+    words = "not known: no word from its node"
+    return row._replace(
+        node=node,
+        state="unknown",
+        state_style="dim",
+        cpu=None,
+        read=None,
+        activity_style="dim",
+        blocked=words,
+        blocked_style="dim",
+        compilers=0,
+        odd=False,
     )
-    return [
-        _row(p, role_label(snapshot.family, p.role), clocks.get(p.pid), ranks.get(p.pid), snapshot.t, p.rank in odd)
-        for p in processes
-    ]
 
 
 def _row(
@@ -198,6 +232,7 @@ def _fold(group: list[WorkerRow]) -> WorkerRow:
         activity_s=stalest.activity_s,
         activity_style=stalest.activity_style,
         compilers=sum(row.compilers for row in group),
+        node=first.node if len({row.node for row in group}) == 1 else plural(len({r.node for r in group}), "node"),
     )
 
 
@@ -219,6 +254,8 @@ def _sum(values: Iterable[float | None]) -> float | None:
 def log_sentence(snapshot: Snapshot) -> tuple[str, str]:
     """Where stdout and stderr go, and whether all go to the same place: the first thing people ask."""
     server = snapshot.server
+    if snapshot.nodes:
+        return f"{plural(len(snapshot.ranks), 'rank')} on {plural(len(snapshot.nodes), 'node')}", "dim"
     processes = [p for p in snapshot.procs.processes if p.role in (*_RANK_ROLES, Role.LAUNCHER) and not p.gone]
     if server is None or not processes:
         return "", ""

@@ -9,12 +9,13 @@ from textual import events
 from textual.message import Message
 
 from sgmon.model import Snapshot
+from sgmon.text import clean
 from sgmon.units import age, percent, rate, size
 from widgets.ages import ago
-from widgets.line import Line, cell, cell_len, restyle
+from widgets.line import Line, cell, cell_len, restyle, short_name
 from widgets.panel import Panel
 from widgets.phases import has_ended
-from widgets.worker_rows import WorkerRow, fold_rows, log_sentence, worker_rows
+from widgets.worker_rows import RowKey, WorkerRow, fold_rows, log_sentence, worker_rows
 
 
 class WorkersView(NamedTuple):
@@ -26,6 +27,7 @@ class WorkersView(NamedTuple):
     log_style: str
     only_odd: bool
     has_ended: bool
+    nodes: tuple[str, ...] = ()
 
 
 class WorkersPanel(Panel[WorkersView]):
@@ -34,22 +36,22 @@ class WorkersPanel(Panel[WorkersView]):
     NUMBER = "3"
     TITLE = "workers"
     PROBE = "procs"
-    READS = ("server", "procs", "clocks", "ranks", "verdict")
+    READS = ("server", "procs", "clocks", "ranks", "verdict", "nodes")
     HINTS = (("↵", "detail"), ("d", "stack"), ("D", "all stacks"), ("x", "only odd"))
 
     class Chosen(Message):
         """Enter or a second click on a row."""
 
-        def __init__(self, pid: int) -> None:
+        def __init__(self, pid: int, node: str = "") -> None:
             super().__init__()
-            self.pid = pid
+            self.pid, self.node = pid, node
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.cursor_pid: int | None = None
+        self.cursor: RowKey | None = None
         self.only_odd = False
         self._shown: list[WorkerRow] = []
-        self._asleep: dict[tuple[int, ...], WorkerRow] = {}  # by pids: the last row that was no moment awake
+        self._asleep: dict[RowKey, WorkerRow] = {}  # the last row that was no moment awake
 
     def select(self, snapshot: Snapshot) -> WorkersView:
         view = select(snapshot, self.only_odd)
@@ -57,7 +59,7 @@ class WorkersPanel(Panel[WorkersView]):
 
     def _steady(self, row: WorkerRow) -> WorkerRow:
         """A sleeper that wakes for a moment keeps its place, so that a quiet screen stays still."""
-        before = self._asleep.get(row.pids)
+        before = self._asleep.get(row.key)
         if row.is_awake_for_a_moment and before is not None:
             return row._replace(
                 state=before.state,
@@ -66,11 +68,11 @@ class WorkersPanel(Panel[WorkersView]):
                 blocked_style=before.blocked_style,
             )
         if row.state == "sleep":
-            self._asleep[row.pids] = row
+            self._asleep[row.key] = row
         return row
 
     def state_of_rows(self) -> object:
-        return self.cursor_pid
+        return self.cursor
 
     def heading(self, view: WorkersView) -> Line:
         return ((view.log_words, view.log_style),) if view.log_words else ()
@@ -95,6 +97,8 @@ class WorkersPanel(Panel[WorkersView]):
         room = height - self.fixed_rows
         if len(rows) > room:
             rows = fold_rows(rows)
+            if view.nodes:  # of hundreds of ranks those that differ come first
+                rows.sort(key=lambda row: not row.odd)
         if len(rows) + len(view.helpers) <= room:
             rows += view.helpers
         self._shown = rows
@@ -121,6 +125,12 @@ class WorkersPanel(Panel[WorkersView]):
         return self._shown[self._cursor_index()].pids
 
     @property
+    def selected_node(self) -> str:
+        """The node of that row; "" on a single machine, or where the row is of several."""
+        row = self._shown[self._cursor_index()] if self._shown else None
+        return "" if row is None or row.node not in self._node_names else row.node
+
+    @property
     def selected_label(self) -> str:
         """The name of that row."""
         return self._shown[self._cursor_index()].label if self._shown else ""
@@ -132,13 +142,18 @@ class WorkersPanel(Panel[WorkersView]):
             return ""
         row = self._shown[self._cursor_index()]
         pids = " ".join(str(pid) for pid in row.pids)
+        where = f" on {row.node}" if row.node else ""
         facts = f"{row.state}, cpu {percent(row.cpu)}, last activity {activity_words(row)}, blocked in {row.blocked}"
-        return f"{row.label} pid {pids}: {facts}"
+        return f"{row.label} pid {pids}{where}: {facts}"
+
+    @property
+    def _node_names(self) -> tuple[str, ...]:
+        return self.view.nodes if self.view is not None else ()
 
     def _cursor_index(self) -> int:
         """Where the cursor is. Untouched it is on the first odd rank: the most telling one."""
         for index, row in enumerate(self._shown):
-            if self.cursor_pid in row.pids:
+            if self.cursor is not None and self.cursor[1] in row.pids and self.cursor[0] in (row.node, ""):
                 return index
         odd = next((i for i, row in enumerate(self._shown) if row.odd), None)
         if odd is not None:
@@ -149,12 +164,12 @@ class WorkersPanel(Panel[WorkersView]):
         if not self._shown:
             return
         index = max(0, min(len(self._shown) - 1, self._cursor_index() + rows))
-        self.cursor_pid = self._shown[index].pids[0]
+        self.cursor = self._shown[index].key
         self.update_view()
 
-    def choose_pid(self, pid: int) -> None:
+    def choose_pid(self, pid: int, node: str = "") -> None:
         """Put the cursor on the row of this process."""
-        self.cursor_pid = pid
+        self.cursor = node, pid
         self.update_view()
 
     def toggle_only_odd(self) -> None:
@@ -166,7 +181,7 @@ class WorkersPanel(Panel[WorkersView]):
     def key_enter(self) -> None:
         pids = self.selected_pids
         if pids:
-            self.post_message(self.Chosen(pids[0]))
+            self.post_message(self.Chosen(pids[0], self.selected_node))
 
     def on_click(self, event: events.Click) -> None:
         index = event.y - 1 - self.fixed_rows + self.top
@@ -174,7 +189,7 @@ class WorkersPanel(Panel[WorkersView]):
             if event.chain > 1:
                 self.key_enter()
             else:
-                self.choose_pid(self._shown[index].pids[0])
+                self.choose_pid(self._shown[index].pids[0], self._shown[index].node)
 
 
 def select(snapshot: Snapshot, only_odd: bool = False) -> WorkersView:
@@ -189,7 +204,8 @@ def select(snapshot: Snapshot, only_odd: bool = False) -> WorkersView:
     if snapshot.verdict.state == "ended":  # nothing is wrong: a process that is gone is no alarm
         main = tuple(row._replace(state_style="dim", blocked_style="dim") for row in main)
     helpers = () if only_odd else tuple(row for row in rows if row.is_helper)
-    return WorkersView(main, helpers, words, style, only_odd, has_ended(snapshot))
+    nodes = tuple(clean(view.name, 24) for view in snapshot.nodes)
+    return WorkersView(main, helpers, words, style, only_odd, has_ended(snapshot), nodes)
 
 
 class Layout(NamedTuple):
@@ -204,17 +220,19 @@ class Layout(NamedTuple):
     activity: int
     shards: int
     blocked: int
+    node: int = 0
 
 
 def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
     """Columns by importance: who, state, CPU, last activity, what it is blocked in; then memory, reads, shards."""
     label = min(20, max([8, *(cell_len(row.label) for row in rows)]) + 1)
     pid = max([4, *(cell_len(_pid(row)) for row in rows)]) + 1
-    left = width - 2 - label - pid - 10 - 6 - 19
+    node = min(14, max(cell_len(row.node) for row in rows) + 1) if any(row.node for row in rows) else 0
+    left = width - 2 - label - node - pid - 10 - 6 - 19
     rss = 10 if left >= 10 + 20 else 0
     read = 11 if left - rss >= 11 + 20 else 0
     shards = 9 if left - rss - read >= 9 + 24 else 0
-    return Layout(label, pid, 10, 6, rss, read, 19, shards, max(0, left - rss - read - shards))
+    return Layout(label, pid, 10, 6, rss, read, 19, shards, max(0, left - rss - read - shards), node)
 
 
 def header_line(layout: Layout) -> Line:
@@ -222,6 +240,7 @@ def header_line(layout: Layout) -> Line:
     return (
         ("  ", ""),
         cell("rank", layout.label, "dim"),
+        cell("node", layout.node, "dim"),
         cell("pid", layout.pid, "dim"),
         cell("state", layout.state, "dim"),
         cell("cpu ", layout.cpu, "dim", "right"),
@@ -240,6 +259,7 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         (" ", ""),
         ("!" if row.odd else " ", "odd"),
         cell(row.label, layout.label, label_style),
+        cell(short_name(row.node, layout.node - 1), layout.node, "odd" if row.odd else "dim"),
         cell(_pid(row), layout.pid, "dim"),
         cell(row.state, layout.state, row.state_style),
         cell(percent(row.cpu) + " ", layout.cpu, "" if (row.cpu or 0) >= 5 else "dim", "right"),

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
+from sgmon.analyse.store import Store
 from sgmon.collect.source import LiveSource
 from sgmon.commands import NOT_READY, READY, exit_code_of
 from sgmon.commands.hosts import add_host_arguments
@@ -103,14 +104,21 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
     engine.run_here()
     engine.stop()
     last = engine.store.step(Event(seen.t, "tick"))  # the verdict, with what came after it was last drawn
+    if watch_s < HYSTERESIS_S:
+        # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
+        last = replace(last, verdict=_without_history(engine, last))
     if asked.hosts:
         unseen = missing(last, asked)
         return replace(last, verdict=unfinished(last, unseen)) if unseen and not _any_heard(last) else last
-    if watch_s < HYSTERESIS_S:
-        # One look has no history, so the verdict is drawn without the delay that keeps a screen from flapping.
-        last = replace(last, verdict=diagnose(replace(last, verdict=Snapshot().verdict)))
     unseen = missing(last)
     return replace(last, verdict=unfinished(last, unseen)) if unseen else last
+
+
+def _without_history(engine: Engine, last: Snapshot) -> Verdict:
+    store = engine.store
+    if isinstance(store, Store):
+        return diagnose(replace(last, verdict=Snapshot().verdict))
+    return store.verdict_without_history()
 
 
 PATIENCE_S = 2.0
@@ -132,6 +140,8 @@ def patience(load: float, cpus: int) -> float:
 def awaits_facts(snapshot: Snapshot) -> bool:
     """The facts of a start that goes on are not read yet. A look without them lacks forecasts alone, so that it is
     finished all the same."""
+    if snapshot.nodes:
+        return any(awaits_facts(view.snapshot) for view in snapshot.nodes if view.heard)
     server = snapshot.server
     if server is None or not server.args_known or server.simulated_gpus or snapshot.log.ready_line is not None:
         return False
@@ -140,7 +150,7 @@ def awaits_facts(snapshot: Snapshot) -> bool:
 
 def traced(snapshot: Snapshot) -> bool:
     """A process is held by a tracer: whether it is kept there shows after ``TRACED_S`` seconds."""
-    held = any(process.halted == "traced" for process in snapshot.procs.processes)
+    held = any(p.halted == "traced" for _, part in snapshot.parts for p in part.procs.processes)
     return held and snapshot.verdict.state != "stopped"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.usual import ready_after_s
 from sgmon.analyse.gpu.taken import taken
@@ -13,6 +15,7 @@ from sgmon.export.json_schema import (
     BarReport,
     CauseReport,
     ChangeReport,
+    ComparedReport,
     ErrorReport,
     EvidenceReport,
     ForecastReport,
@@ -23,6 +26,7 @@ from sgmon.export.json_schema import (
     MemoryPlanReport,
     MilestoneReport,
     MissingReport,
+    NodeReport,
     PortReport,
     RankReport,
     ServerReport,
@@ -34,7 +38,7 @@ from sgmon.export.json_schema import (
     WatchDirReport,
 )
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
-from sgmon.model import Gpu, Mark, Missing, Process, Rank, Server, Snapshot, WaitKind
+from sgmon.model import Gpu, Mark, Missing, NodeReading, NodeView, Process, Rank, Server, Snapshot, WaitKind
 from sgmon.model.plan import MemoryPlan, MemoryTaken
 from sgmon.model.preflight import Level
 from sgmon.text import clean, masked_argv
@@ -42,7 +46,9 @@ from sgmon.text import clean, masked_argv
 
 def status_report(snapshot: Snapshot) -> StatusReport:
     """The whole object."""
-    verdict, gpu = snapshot.verdict, snapshot.gpu
+    verdict = snapshot.verdict
+    readable = [(name, part.gpu) for name, part in snapshot.parts if not part.gpu.unavailable]
+    gpu = snapshot.gpu
     return StatusReport(
         schema=SCHEMA,
         t=round(snapshot.epoch + snapshot.t, 3),
@@ -69,7 +75,7 @@ def status_report(snapshot: Snapshot) -> StatusReport:
         next=tuple(StepReport(safe(step.text), safe(step.command)) for step in verdict.next),
         causes=_causes(snapshot),
         ranks=_ranks(snapshot),
-        gpus=None if gpu.unavailable else tuple(_gpu(one) for one in gpu.gpus),
+        gpus=tuple(_gpu(one, name) for name, reading in readable for one in reading.gpus) if readable else None,
         gpu_note=safe(gpu.unavailable) or ("simulated" if gpu.simulated else gpu.source),
         port=_port(snapshot),
         log=_log(snapshot),
@@ -84,6 +90,41 @@ def status_report(snapshot: Snapshot) -> StatusReport:
             if one.level is not Level.OK
         ),
         memory_plans=tuple(_memory_plan(one, taken(snapshot)) for one in snapshot.memory_plans),
+        nodes=tuple(_node(snapshot, view) for view in snapshot.nodes),
+        odd_nodes=verdict.nodes,
+        compared=tuple(
+            ComparedReport(
+                row.kind, safe(row.name), tuple(None if one is None else safe(one) for one in row.values), row.differs
+            )
+            for row in snapshot.compared
+        ),
+    )
+
+
+def _node(snapshot: Snapshot, view: NodeView) -> NodeReport:
+    own, link = view.snapshot, view.reading or NodeReading(view.name, "live")
+    said_t = max(own.t, link.since_t or 0.0)
+    return NodeReport(
+        name=safe(view.name),
+        link=link.state,
+        why=safe(link.why),
+        remedy=safe(link.remedy),
+        heard=view.heard,
+        silent_s=None if view.heard else round(max(0.0, snapshot.t - said_t), 1),
+        clock_offset_s=link.offset_s,
+        clock_error_s=link.offset_error_s,
+        round_trip_s=link.round_trip_s,
+        hostname=safe(link.hostname),
+        collector=link.collector,
+        python=link.python,
+        bytes_per_s=link.bytes_per_s,
+        state=own.verdict.state,
+        phase=own.phase,
+        headline=safe(own.verdict.headline),
+        ranks=tuple(rank.name for rank in own.ranks),
+        server=None if own.server is None else _server(own.server),
+        port=_port(own),
+        log=_log(own),
     )
 
 
@@ -150,8 +191,15 @@ def _server(server: Server) -> ServerReport:
 
 
 def _ranks(snapshot: Snapshot) -> tuple[RankReport, ...]:
-    by_pid = {rank.pid: rank for rank in snapshot.ranks}
-    return tuple(_rank(snapshot, process, by_pid.get(process.pid)) for process in shown_processes(snapshot))
+    found: list[RankReport] = []
+    heard = {view.name: view.heard for view in snapshot.nodes}
+    for name, part in snapshot.parts:
+        by_pid = {rank.pid: rank for rank in part.ranks}
+        rows = [_rank(part, process, by_pid.get(process.pid)) for process in shown_processes(part)]
+        if not heard.get(name, True):  # what it was; what it is now nobody knows
+            rows = [replace(row, rank_state=None if row.rank_state is None else "unknown") for row in rows]
+        found += (replace(row, node=safe(name)) for row in rows)
+    return tuple(found)
 
 
 def _rank(snapshot: Snapshot, process: Process, rank: Rank | None) -> RankReport:
@@ -201,8 +249,9 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-def _gpu(gpu: Gpu) -> GpuReport:
+def _gpu(gpu: Gpu, node: str) -> GpuReport:
     return GpuReport(
+        node=safe(node),
         index=gpu.index,
         name=safe(gpu.name),
         used_bytes=gpu.used_bytes,

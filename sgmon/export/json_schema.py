@@ -99,7 +99,7 @@ class RankReport(Report, frozen=True):
 
     role: neutral of the family; role_label: what the family calls it. state: the kernel's letter. rank_state: what it
     does (running, waiting, stopped, gone ...); null for a process that is no rank. milestone, phase: its own.
-    last_sign_of_life: its newest sign of activity.
+    last_sign_of_life: its newest sign of activity. node: where it runs, of several; "" on a single machine.
     """
 
     rank: str
@@ -127,6 +127,7 @@ class RankReport(Report, frozen=True):
     compilers: int
     last_sign_of_life: ActivityReport | None
     missing: tuple[MissingReport, ...]
+    node: str = ""
 
 
 class GpuProcessReport(Report, frozen=True):
@@ -139,7 +140,10 @@ class GpuProcessReport(Report, frozen=True):
 
 
 class GpuReport(Report, frozen=True):
-    """One GPU. ranks_inferred: by its index, the driver does not name the process. error: why it does not answer."""
+    """One GPU. ranks_inferred: by its index, the driver does not name the process. error: why it does not answer.
+
+    node: where it is, of several; "" on a single machine.
+    """
 
     index: int
     name: str
@@ -152,6 +156,7 @@ class GpuReport(Report, frozen=True):
     ranks_inferred: bool
     error: str
     processes: tuple[GpuProcessReport, ...]
+    node: str = ""
 
 
 class ListenerReport(Report, frozen=True):
@@ -290,6 +295,43 @@ class MemoryPlanReport(Report, frozen=True):
     taken_graph_bytes: int | None
 
 
+class NodeReport(Report, frozen=True):
+    """One node of several. link: connecting, live, stale, lost, ended or failed; why: of a link that is not live.
+    heard: its word is fresh; silent_s: for how long there was none. clock_offset_s: its clock minus ours, known to
+    clock_error_s. state, phase, headline: what its own events say, without the other nodes. ranks: names."""
+
+    name: str
+    link: str
+    why: str
+    remedy: str
+    heard: bool
+    silent_s: float | None
+    clock_offset_s: float | None
+    clock_error_s: float | None
+    round_trip_s: float | None
+    hostname: str
+    collector: str
+    python: str
+    bytes_per_s: float | None
+    state: str
+    phase: str
+    headline: str
+    ranks: tuple[str, ...]
+    server: ServerReport | None
+    port: PortReport | None
+    log: LogReport | None
+
+
+class ComparedReport(Report, frozen=True):
+    """A version, flag or variable of all nodes. values: in the order of ``nodes``; null: not known, "": not given.
+    differs: the values are not the same and should be."""
+
+    kind: str
+    name: str
+    values: tuple[str | None, ...]
+    differs: bool
+
+
 class StatusReport(Report, frozen=True):
     """One look at a server. since_s: for how long this watch has seen the state.
 
@@ -298,6 +340,9 @@ class StatusReport(Report, frozen=True):
     forecasts: what is not ok, the worst first.
 
     gpus null: they cannot be read, ``gpu_note`` says why. usual null: no finished start to compare with.
+
+    nodes: where several machines are watched; server, port and log are then those of node rank 0, and odd_nodes is
+    where the culprit is. compared: versions, flags and environment side by side, those that differ first.
     """
 
     schema: int
@@ -325,6 +370,9 @@ class StatusReport(Report, frozen=True):
     verdicts: tuple[ChangeReport, ...]
     forecasts: tuple[ForecastReport, ...]
     memory_plans: tuple[MemoryPlanReport, ...]
+    nodes: tuple[NodeReport, ...] = ()
+    odd_nodes: tuple[str, ...] = ()
+    compared: tuple[ComparedReport, ...] = ()
 
 
 class FailureText(Report, frozen=True):

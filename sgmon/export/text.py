@@ -78,6 +78,8 @@ def _port_given(args: ServerArgs) -> str:
 
 
 def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
+    if snapshot.nodes:
+        yield from _nodes(snapshot)
     args = server.args
     yield (
         f"server  pid {server.pid}, {registry.get(server.family).label} {server.version or '?'}, "
@@ -87,9 +89,11 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
             else "its arguments are not known yet"
         )
     )
-    yield from (f"ranks   {line}" for line in _ranks(snapshot))
+    for name, part in snapshot.parts:
+        yield from (f"ranks   {_where(snapshot, name, part)}{line}" for line in _ranks(part))
     yield from (f"usual   {line}" for line in _usual(snapshot))
-    yield from (f"gpu     {line}" for line in _gpus(snapshot))
+    for name, part in snapshot.parts:
+        yield from (f"gpu     {_where(snapshot, name, part)}{line}" for line in _gpus(part))
     if snapshot.port is not None:
         yield f"port    {port_words(snapshot.port)}"
     now = snapshot.epoch + snapshot.t
@@ -99,6 +103,38 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
     if log.path:
         last = "" if log.last_line is None else safe(clean(log.last_line.text, 120))
         yield f"log     {safe(log.path)}: {log.lines} lines, {units.size(log.size)}; last: {last}"
+
+
+def _where(snapshot: Snapshot, name: str, part: Snapshot) -> str:
+    """ "node-b: "; of a silent one how old this is; "" on a single machine."""
+    view = next((view for view in snapshot.nodes if view.name == name), None)
+    if view is None:
+        return ""
+    old = "" if view.heard else f" {units.age(snapshot.t - part.t)} ago"
+    return f"{safe(name)}{old}: "
+
+
+def _nodes(snapshot: Snapshot) -> Iterator[str]:
+    """A line a node: its link, its own state, its clock; then what differs between them."""
+    for view in snapshot.nodes:
+        own, link = view.snapshot, view.reading
+        said_t = max(own.t, link.since_t or 0.0) if link is not None else own.t
+        state = f"{own.verdict.state} in {own.phase or 'start'}" if own.server is not None else "no server"
+        heard = state if view.heard else f"no word for {units.age(snapshot.t - said_t)}"
+        why = f": {safe(link.why)}" if link is not None and link.why else ""
+        clock = ""
+        if link is not None and link.offset_s is not None:
+            error = f" (known to {link.offset_error_s * 1000:.0f} ms)" if link.offset_error_s is not None else ""
+            clock = f", clock {link.offset_s:+.3f} s{error}"
+        yield f"node    {safe(view.name)} {heard}{why}, {units.plural(len(own.ranks), 'rank')}{clock}"
+    for row in snapshot.compared:
+        if row.differs:
+            told = (
+                f"{view.name} {safe(value) or 'not given'}"
+                for view, value in zip(snapshot.nodes, row.values, strict=True)
+                if value is not None
+            )
+            yield f"differs {safe(row.name)}: {', '.join(told)}"
 
 
 def _ranks(snapshot: Snapshot) -> Iterator[str]:

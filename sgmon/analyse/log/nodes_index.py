@@ -136,11 +136,12 @@ class NodesLogIndex(LogIndex):
         near = (self._epoch or 0.0) + read_t
         if source.t is None and lines:  # what has no stamp is as old as the first line that has one
             first = next((at for line in lines if (at := stamp_epoch(line, near)) is not None), None)
-            source.t = read_t if first is None else first - zero
+            source.t = read_t if first is None else min(read_t, first - zero)
         for line in lines:
             at = stamp_epoch(line, near)
             if at is not None:
-                source.t = at - zero if source.t is None else max(source.t, at - zero)
+                written_t = min(read_t, at - zero)  # no line is read before it is written, whatever its clock says
+                source.t = written_t if source.t is None else max(source.t, written_t)
             source.lines += 1
             self._waiting.append(len(self._times))
             self._places.append(self._raw.size)

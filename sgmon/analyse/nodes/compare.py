@@ -48,7 +48,7 @@ def difference_facts(rows: Sequence[ComparedValue], views: Sequence[NodeView]) -
         return []
     told = "; ".join(_words(row, views) for row in differing[:NAMED])
     more = f"; {len(differing) - NAMED} more" if len(differing) > NAMED else ""
-    return [Evidence("nodes differ", told + more)]
+    return [Evidence("nodes", f"differ: {told}{more}")]
 
 
 def _words(row: ComparedValue, views: Sequence[NodeView]) -> str:

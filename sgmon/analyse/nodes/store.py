@@ -17,7 +17,7 @@ from sgmon.analyse.nodes.node import Node
 from sgmon.analyse.nodes.verdict import judge
 from sgmon.analyse.nodes.whole import whole_of
 from sgmon.analyse.store import Store, probe_status, with_verdict
-from sgmon.model import Baseline, ComparedValue, Event, NodeView, ProbeReading, ProbeStatus, Snapshot
+from sgmon.model import Baseline, ComparedValue, Event, NodeView, ProbeReading, ProbeStatus, Snapshot, Verdict
 
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Cause
@@ -70,6 +70,14 @@ class NodesStore:
         if replay is not None:
             self.snapshot = replace(self.snapshot, replay=replay)
         return self.snapshot
+
+    def verdict_without_history(self) -> Verdict:
+        """The verdict of this moment, without the delay that keeps a screen from flapping: for a single look."""
+        if not self._views:
+            return self.snapshot.verdict
+        head = head_of(self._views)
+        whole = whole_of(self.snapshot, self._parts.of(self._views, head), head)
+        return judge(replace(whole, snapshot=replace(self.snapshot, verdict=Snapshot().verdict)))
 
     def snapshot_of(self, name: str) -> Snapshot:
         """What is known of one node at this moment, in its own clock."""

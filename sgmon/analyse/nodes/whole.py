@@ -138,7 +138,7 @@ def steps_on(steps: Sequence[NextStep], nodes: Sequence[str]) -> tuple[NextStep,
     node = nodes[0] if nodes else ""
     return tuple(
         replace(step, text=f"{step.text}, on {node}")
-        if node and step.command and not step.command.startswith("sgmon ")
+        if node and step.command and not step.command.startswith("sgmon ") and node not in step.text
         else step
         for step in steps
     )

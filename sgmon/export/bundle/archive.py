@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sgmon import units
-from sgmon.export.bundle.collect import Materials
+from sgmon.export.bundle.collect import Materials, NodeLog
 from sgmon.export.bundle.events import masked_recording
 from sgmon.export.bundle.page import page, stacks_text
 from sgmon.export.bundle.redact import Redactor
@@ -24,6 +24,7 @@ from sgmon.recording.codec import RecordingError
 
 MOST_BYTES = 5_000_000
 _RECORDING_BYTES = 3_500_000
+_UNSAFE = re.compile(r"[^\w.-]+|^\.+")
 _HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
 LEFT_OUT = "(left out: --no-log)"
 
@@ -78,6 +79,10 @@ def _pack(
         flight=None,
         log_head=redact.text(materials.log_head, "log") if log else "",
         log_tail=redact.text(materials.log_tail, "log") if log else "",
+        node_logs=tuple(
+            NodeLog(one.node, redact.text(one.head, "log"), redact.text(one.tail, "log"))
+            for one in (materials.node_logs if log else ())
+        ),
         machine=redact.value(materials.machine, "machine"),
         secrets=(),
     )
@@ -97,6 +102,7 @@ def _pack(
     ):
         if text:
             parts[title] = text.encode("utf-8", "replace")
+    parts |= _nodes(clean)
     inside = sorted(parts)
     first = {"report.md": redact.text(page(clean, log=log, inside=inside), "report").encode("utf-8", "replace")}
     out = io.BytesIO()
@@ -106,8 +112,24 @@ def _pack(
     return out.getvalue(), tuple((title, len(content)) for title, content in (first | parts).items())
 
 
+def _nodes(materials: Materials) -> dict[str, bytes]:
+    """A folder a node: what its own events say, its log, its stacks."""
+    parts: dict[str, bytes] = {}
+    logs = {one.node: one for one in materials.node_logs}
+    for view in materials.snapshot.nodes:
+        folder = _UNSAFE.sub("_", view.name) or "this-machine"
+        log = logs.get(view.name)
+        texts = {"log-head.txt": log.head if log else "", "log.txt": log.tail if log else ""}
+        texts["stacks.txt"] = stacks_text(view.snapshot)
+        report = msgspec.json.format(msgspec.json.encode(status_report(view.snapshot)), indent=1)
+        parts[f"{folder}/status.json"] = report
+        parts |= {f"{folder}/{title}": text.encode("utf-8", "replace") for title, text in texts.items() if text}
+    return parts
+
+
 def _without_log(snapshot: Snapshot) -> Snapshot:
     """The snapshot without any text of the log; line numbers and milestones stay."""
+    nodes = tuple(replace(view, snapshot=_without_log(view.snapshot)) for view in snapshot.nodes)
     log: LogState = snapshot.log
     error = None if log.error is None else replace(log.error, text=LEFT_OUT)
     last = None if log.last_line is None else replace(log.last_line, text=LEFT_OUT)
@@ -124,6 +146,7 @@ def _without_log(snapshot: Snapshot) -> Snapshot:
         verdict=replace(verdict, evidence=facts, headline=headline),
         verdicts=tuple(replace(c, headline=headline if quoted else c.headline) for c in snapshot.verdicts),
         causes=tuple(replace(hit, evidence=()) for hit in snapshot.causes),
+        nodes=nodes,
     )
 
 
@@ -138,4 +161,5 @@ def _private_names(materials: Materials) -> tuple[str, ...]:
         names += [server.args.model_path, server.args.served_name]
         places += [server.log_path, server.site_packages, *server.argv]
     names += [name for place in places for name in _HOME.findall(place)]
+    names += [name for view in snapshot.nodes for name in (view.name, view.reading.hostname if view.reading else "")]
     return tuple(name for name in names if name and not name.startswith("/"))

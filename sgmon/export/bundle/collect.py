@@ -29,6 +29,14 @@ _PACKAGES = (
 _DIST = re.compile(r"^(?P<name>.+?)-(?P<version>[^-]+)\.dist-info$")
 
 
+class NodeLog(Struct, frozen=True):
+    """Beginning and end of one node's log; the beginning "" when the end holds all of it."""
+
+    node: str
+    head: str
+    tail: str
+
+
 class Materials(Struct, frozen=True):
     """Everything that a bundle is made of, nothing masked yet. secrets: values known to be secret."""
 
@@ -37,6 +45,9 @@ class Materials(Struct, frozen=True):
     flight: bytes | None = None  # an earlier one of the same server, saved when its verdict turned bad
     log_head: str = ""
     log_tail: str = ""
+    node_logs: tuple[
+        NodeLog, ...
+    ] = ()  # where there are several; ``log_head`` and ``log_tail`` are then the culprit's
     versions: tuple[tuple[str, str], ...] = ()
     machine: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
@@ -51,6 +62,8 @@ def collect(
     snapshot: Snapshot, recording: bytes | None, *, root: str = "/proc", live: bool = True, made_by: str = ""
 ) -> Materials:
     """Live: of this machine and the server's files. Else only what the recording holds."""
+    if snapshot.nodes:
+        return _of_nodes(snapshot, recording, made_by)
     head, tail = _log_file(snapshot, root) if live else ("", "")
     if not tail and recording is not None:
         head, tail = _log_of(recording)
@@ -65,6 +78,20 @@ def collect(
         secrets=_secrets(snapshot, root) if live else (),
         made_by=made_by,
     )
+
+
+def _of_nodes(snapshot: Snapshot, recording: bytes | None, made_by: str) -> Materials:
+    """Of several machines only what they have told: their files are not here."""
+    names = [view.name for view in snapshot.nodes]
+    texts: dict[str, list[str]] = {name: [] for name in names}
+    for event in codec.events_of(recording) if recording is not None else ():
+        if isinstance(event.reading, LogReading):
+            texts.setdefault(event.node, []).append(event.reading.text)
+    logs = tuple(NodeLog(name, *_ends("".join(texts[name]))) for name in names)
+    failed = next((v.name for v in snapshot.nodes if v.snapshot.log.error is snapshot.log.error), names[0])
+    node = failed if snapshot.log.error is not None else next(iter(snapshot.verdict.nodes), names[0])
+    own = next((log for log in logs if log.node == node), logs[0])
+    return Materials(snapshot, recording, log_head=own.head, log_tail=own.tail, node_logs=logs, made_by=made_by)
 
 
 def _flight(snapshot: Snapshot) -> bytes | None:
@@ -103,6 +130,10 @@ def _log_of(recording: bytes) -> tuple[str, str]:
     text = "".join(
         event.reading.text for event in codec.events_of(recording) if isinstance(event.reading, LogReading)
     )
+    return _ends(text)
+
+
+def _ends(text: str) -> tuple[str, str]:
     if len(text) <= HEAD_BYTES + TAIL_BYTES:
         return "", text
     return text[:HEAD_BYTES], text[-TAIL_BYTES:]

@@ -28,20 +28,22 @@ def masked_recording(recording: bytes, redact: Redactor, most_bytes: int, *, log
 
 def masked(events: Iterator[Event], redact: Redactor, *, log: bool) -> Iterator[Event]:
     """Log text is cut anew at line ends: a secret must not hide across two readings."""
-    held: dict[str, str] = {}
-    last: Event | None = None
+    held: dict[tuple[str, str], str] = {}  # by node and path
+    last: dict[tuple[str, str], Event] = {}
     for event in events:
         reading = event.reading
         if isinstance(reading, LogReading):
             if not log:
                 continue
-            whole, held[reading.path] = _whole_lines(held.get(reading.path, "") + reading.text)
+            key = event.node, reading.path
+            whole, held[key] = _whole_lines(held.get(key, "") + reading.text)
             reading = replace(reading, text=whole)
-            last = event
+            last[key] = event
         yield replace(event, reading=redact.value(reading, WHERE))
-    if last is not None and isinstance(last.reading, LogReading) and held.get(last.reading.path):
-        rest = replace(last.reading, text=held[last.reading.path], change="")
-        yield replace(last, reading=redact.value(rest, WHERE))
+    for key, event in last.items():
+        if held[key] and isinstance(event.reading, LogReading):
+            rest = replace(event.reading, text=held[key], change="")
+            yield replace(event, reading=redact.value(rest, WHERE))
 
 
 def _whole_lines(text: str) -> tuple[str, str]:

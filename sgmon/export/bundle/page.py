@@ -48,8 +48,15 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
     yield from _folded("Stacks of all ranks, merged", list(_stacks(snapshot)))
     yield from _folded("Ranks, GPUs, port", as_text(snapshot))
     yield from _folded(
-        "Every process, from /proc", [line for p in snapshot.procs.processes for line in _process(snapshot.family, p)]
+        "Every process, from /proc",
+        [
+            f"{name}: {line}" if name else line
+            for name, part in snapshot.parts
+            for p in part.procs.processes
+            for line in _process(part.family, p)
+        ],
     )
+    yield from _folded("Nodes side by side", list(_compared(snapshot)))
     yield from _folded("Arguments", [f"{name} = {value}" for name, value in _arguments(snapshot)])
     yield from ("", "In this bundle: " + ", ".join(inside) + ".")
 
@@ -211,6 +218,15 @@ def _arguments(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
     if snapshot.log.args is not None and snapshot.log.args.raw:
         return snapshot.log.args.raw
     return snapshot.server.args.raw if snapshot.server is not None else ()
+
+
+def _compared(snapshot: Snapshot) -> Iterator[str]:
+    """Versions, flags and environment of all nodes; "!=" where they differ and should not."""
+    if snapshot.compared:
+        yield f"{'':3}{'':32} {' | '.join(view.name for view in snapshot.nodes)}"
+    for row in snapshot.compared:
+        values = ("?" if value is None else value or "not given" for value in row.values)
+        yield f"{'!= ' if row.differs else '   '}{row.name:<32} {' | '.join(values)}"
 
 
 def _number(value: float | None) -> str:

@@ -1,0 +1,100 @@
+"""The panels with several nodes: what they select and how many rows they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.nodes import EPOCH, events, simulated
+from sgmon.analyse.nodes.store import NodesStore
+from sgmon.model import Snapshot
+from tests.nodes_view.cluster import Cluster
+from tests.nodes_view.test_verdict import all_wait, loading
+from widgets import gpu, nodes, workers
+from widgets.gpu_rows import fold
+from widgets.line import plain
+
+
+@pytest.fixture(scope="module")
+def many() -> Snapshot:
+    """16 nodes of 8 ranks, one of which has not come to the collective."""
+    store = NodesStore(EPOCH)
+    for event in events(simulated(16, 8), 40.0):
+        store.step(event)
+    return store.snapshot
+
+
+def rows(lines: object) -> list[str]:
+    return [plain(line) for line in lines]  # type: ignore[attr-defined]
+
+
+def test_the_ranks_of_all_nodes_have_a_node_column() -> None:
+    cluster = loading()
+    view = workers.select(cluster.snapshot)
+    assert [(row.label, row.node) for row in view.rows if row.is_rank] == [
+        ("TP0", "node-a"),
+        ("TP1", "node-a"),
+        ("TP2", "node-b"),
+        ("TP3", "node-b"),
+    ]
+    assert len({row.key for row in view.rows}) == len(view.rows)  # equal pids on two machines are two rows
+    layout = workers.plan(view.rows, 120)
+    assert "node" in plain(workers.header_line(layout))
+    assert "node-b" in plain(workers.row_line(view.rows[-1], layout, 120))
+
+
+def test_a_single_machine_has_no_node_column() -> None:
+    from tests.diagnosis.world import World
+
+    world = World(tp=2).to("weights").run(3)
+    view = workers.select(world.store.snapshot)
+    assert "node" not in plain(workers.header_line(workers.plan(view.rows, 200)))
+
+
+def test_ranks_of_a_silent_node_are_unknown() -> None:
+    cluster = loading()
+    cluster.cut_link("node-b")
+    cluster.run(15)
+    states = {row.label: row.state for row in workers.select(cluster.snapshot).rows if row.is_rank}
+    assert states["TP2"] == states["TP3"] == "unknown" and "unknown" not in (states["TP0"], states["TP1"])
+    view = nodes.select(cluster.snapshot)
+    assert view.rows[0].names == ("node-b",) and view.rows[0].silent_s is not None
+    assert any("no word for" in text for text in rows(nodes.paint(view, 80, 4)))
+
+
+def test_only_the_culprit_of_the_right_node_is_marked() -> None:
+    cluster = Cluster()
+    cluster.to("weights").run(5)
+    all_wait(cluster)
+    cluster["node-b"]["TP3"].does(state="T")
+    cluster.run(3)
+    assert [row.label for row in workers.select(cluster.snapshot).rows if row.odd] == ["TP3"]
+    assert [row.names for row in nodes.select(cluster.snapshot).rows if row.odd] == [("node-b",)]
+
+
+def test_128_gpus_fold_to_a_few_rows_the_odd_ones_first(many: Snapshot) -> None:
+    view = gpu.select(many)
+    assert len(view.rows) == 128 and view.rows[0].stands_out
+    folded = fold(view.rows)
+    assert len(folded) <= 6 and sum(len(row.indexes) for row in folded) == 128
+    text = rows(gpu.paint(view, 100, 12))
+    assert any("node-08 3" in line and "TP67" in line for line in text)
+    assert any("127 on 16 nodes" in line for line in text)
+
+
+def test_16_nodes_fold_to_what_differs_and_a_count(many: Snapshot) -> None:
+    view = nodes.select(many)
+    text = rows(nodes.paint(view, 90, 6))
+    assert "node-08" in text[0] and len(text) <= 6
+    assert any("15 nodes" in line for line in text)
+    assert any("0.5.22 on node-01, 0.5.23 ×15" in line for line in text)
+
+
+def test_zoomed_the_values_stand_side_by_side_and_what_differs_comes_first() -> None:
+    store = NodesStore(EPOCH)
+    for event in events(simulated(2, 4), 5.0):
+        store.step(event)
+    text = rows(nodes.paint(nodes.select(store.snapshot), 120, 40))
+    table = [line for line in text if "SGLang" in line or "node_rank" in line or "driver" in line]
+    assert table[0].startswith("≠ SGLang") and "0.5.23" in table[0] and "0.5.22" in table[0]
+    assert any(line.startswith("  node_rank") for line in table)
+    assert any("570.86.15" in line for line in table)
