@@ -35,13 +35,18 @@ def heads(start: Start) -> Iterator[Forecast]:
     if "heads-divisible" in start.facts.installed.proofs and "attention heads" in bad:
         why = "the installed version refuses such a config for every model, before it loads anything"
         yield doomed("heads", check, bad, why, start.phase("arguments"), step, signal="args")
-    elif start.family.start.pads_heads(start.args):
+    elif start.on_cpu or start.family.start.pads_heads(start.args) or _without_cuda(start):
         yield doubt("heads", check, f"{bad}; they may be padded or divided otherwise here", step, signal="args")
     elif asserts:
         why = f"{start.facts.installed.model_file} of the installed version says: {asserts[0]}"
         yield doomed("heads", check, bad, why, start.phase("weights"), step, signal="args")
     else:
         yield doubt("heads", check, bad, step, signal="args")
+
+
+def _without_cuda(start: Start) -> bool:
+    """Whether torch is here and is built without CUDA: the device is another one, whatever the arguments say."""
+    return bool(start.facts.installed.package("torch")) and not start.facts.installed.cuda
 
 
 def _attention_ranks(start: Start) -> int:

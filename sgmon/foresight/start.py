@@ -61,8 +61,8 @@ class Start(Struct, frozen=True):
 
     @property
     def on_cpu(self) -> bool:
-        """By the arguments, or because torch is built for nothing else."""
-        return self.args.device == "cpu" or self.facts.installed.package("torch").endswith("+cpu")
+        """By the arguments, or because the installed version is built for nothing else."""
+        return self.args.device == "cpu" or self.family.start.cpu_build(self.version)
 
     @property
     def loads_files(self) -> bool:

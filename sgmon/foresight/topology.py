@@ -18,7 +18,7 @@ def peers(start: Start) -> Iterator[Forecast]:
         return
     between = [link for link in start.links if {link.one, link.two} <= used]
     if not between:
-        yield unknown("peers", "peer access", "NVML does not tell which GPUs can read each other's memory", "gpu")
+        yield unknown("peers", "peer access", "it is not told which GPUs can read each other's memory", "gpu")
         return
     apart = [link for link in between if link.peer != "ok"]
     if apart:

@@ -83,6 +83,7 @@ class StartRules(Struct, frozen=True):
     proofs: (name, file of the package, text that is in it where this version checks that). demands: (file, pattern)
     of least versions of packages that it asks for; groups ``name`` and ``version``. always_demanded: those of them
     that it asks for on every CUDA device. no_demands: set to switch that off.
+    cpu_build: version -> whether it is built for CPUs alone.
     """
 
     options: Callable[[ServerArgs], StartOptions] = field(default=lambda args: StartOptions())
@@ -103,6 +104,7 @@ class StartRules(Struct, frozen=True):
     heads_assert: str = ""
     proofs: tuple[tuple[str, str, str], ...] = ()
     defects: tuple[Defect, ...] = ()
+    cpu_build: Callable[[str], bool] = field(default=lambda version: False)
     memory: MemoryRules = MemoryRules()
     demands: tuple[str, str] = ("", "")
     always_demanded: frozenset[str] = frozenset()

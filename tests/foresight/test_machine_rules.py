@@ -13,6 +13,7 @@ from sgmon.foresight.start import RankGpu, Start
 from sgmon.model import GpuLink, Missing, ServerArgs
 from sgmon.model.preflight import Card, Installed, Level, Place, Preflight, Resolved, Space, Topology
 from sgmon.servers import registry
+from sgmon.servers.family import ServerFamily
 from tests.foresight.starts import GIB, INSTALLED, model, only, said, start
 
 DOOM = Level.WILL_FAIL.value
@@ -189,10 +190,27 @@ def test_ranks_that_cannot_be_divided_among_the_nodes() -> None:
     assert said(start(None, sure, tp=3, nnodes=2, raw=(("ep_join_mode", "scale"),))) == []
 
 
-def test_torch_for_cpus_uses_no_gpu() -> None:
+def test_a_version_that_is_built_for_cpus() -> None:
+    vllm = Start(registry.get("vllm"), ServerArgs(), Preflight(), version="0.32.0+cpu")
+    assert vllm.on_cpu and not replace(vllm, version="0.32.0").on_cpu
+    assert not start(None).on_cpu and start(None, device="cpu").on_cpu
+
+
+def test_heads_where_torch_is_built_without_cuda(tmp_path: Path) -> None:
+    """The device is not in the arguments; on a CPU heads are padded, on others it is not known."""
     facts = Preflight(installed=replace(INSTALLED, packages=(("torch", "2.13.0+cpu"),)))
-    assert start(None, facts).on_cpu
-    assert not start(None, Preflight(installed=replace(INSTALLED, packages=(("torch", "2.13.0+cu130"),)))).on_cpu
+    assert said(start(model(tmp_path / "m"), facts, tp=3)) == [("heads", "warning")]
+    cuda = replace(facts, installed=replace(facts.installed, cuda="13.0"))
+    assert said(start(model(tmp_path / "c"), cuda, tp=3)) == [("heads", DOOM)]
+
+
+@pytest.mark.parametrize("family", registry.families(), ids=lambda family: family.name)
+def test_every_stage_is_a_phase_of_the_family(family: ServerFamily) -> None:
+    """Of a phase that is not there no forecast would ever be over."""
+    stages = ("arguments", "tokenizer", "template", "ranks", "rendezvous", "weights", "kv_cache", "port")
+    assert {stage for stage, _ in family.start.stages} == set(stages)
+    assert {phase for _, phase in family.start.stages} <= {phase.name for phase in family.phases.phases}
+    assert {proof for proof, _, _ in family.start.proofs} >= {"missing-shard", "index-read", "template-file"}
 
 
 def test_the_rendezvous_of_one_node_is_not_vllm_s() -> None:

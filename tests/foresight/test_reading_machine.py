@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,20 @@ def test_routes_are_asked_of_the_kernel_alone() -> None:
     meeting = machine.resolved(server)[1]
     assert (meeting.what, meeting.routed, meeting.source) == ("rendezvous", True, "127.0.0.1")
     assert [one.what for one in machine.resolved(server, meets=False)] == ["host"]
+
+
+def test_a_network_without_routes() -> None:
+    """A real one: a new network namespace has none."""
+    words = "from sgmon.collect.preflight import machine as m; from sgmon.model.preflight import Resolved as R; "
+    words += "print(m._routed(R('rendezvous', 'x', ('198.51.100.7', '2001:db8::1')), 5).routed)"
+    argv = ["unshare", "-n", sys.executable, "-c", words]
+    try:
+        ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        pytest.skip("no unshare here")
+    if "unshare" in ran.stderr:
+        pytest.skip(f"no network namespace can be made here: {ran.stderr.strip()}")
+    assert ran.stdout.strip() == "False", ran.stderr
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -111,6 +111,7 @@ RULES = StartRules(
         ("experts-wanted", "config/model.py", "when expert parallelism is enabled"),
     ),
     meets=meets,
+    cpu_build=lambda version: version.endswith("+cpu"),  # platforms/__init__.py, ``cpu_platform_plugin``
     shared_memory=shared_memory,
     defects=(
         Defect(
