@@ -52,7 +52,7 @@ def _routed(found: Resolved, port: int) -> Resolved:
                 trial.connect((address, port))
                 return replace(found, routed=True, source=str(trial.getsockname()[0]))
         except OSError as err:
-            refused += err.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+            refused += err.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL)  # no own address
     return replace(found, routed=False) if found.addresses and refused == len(found.addresses) else found
 
 
