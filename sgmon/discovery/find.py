@@ -50,7 +50,9 @@ def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], sett
         its, _ = args[found.stat.pid]
         if not its.known:
             hidden = hidden or found  # its port is not known: it may be the one
-        elif its.port == settings.port or (its.picks_port and settings.port in _listens_on(base, found.stat.pid)):
+        elif settings.port in (its.port, *its.further_ports) or (
+            its.picks_port and settings.port in _listens_on(base, found.stat.pid)
+        ):
             return found
     return hidden
 

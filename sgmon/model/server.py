@@ -41,6 +41,7 @@ class ServerArgs(Struct, frozen=True):
     headless: bool = False  # this node has no API server, no port and no ready line
     api_servers: int | None = None  # processes that share the port, each with a ready line of its own
     uds: str = ""  # UNIX socket instead of a port
+    further_ports: tuple[int, ...] = ()  # of its other replicas and of what supervises them, each with a /health
     #: every argument as found, secrets masked: (name, value), for reports and diffs
     raw: tuple[tuple[str, str], ...] = ()
 

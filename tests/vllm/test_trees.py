@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
+
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.gpu.rank_mapping import assign, gpu_of
 from sgmon.analyse.ranks.make import subjects
@@ -316,6 +320,26 @@ def test_how_many_ready_lines_there_must_be():
     assert count(dp=2, raw=(("data_parallel_multi_port_external_lb", "True"),)) == 1
     assert count(dp=4, raw=(("data_parallel_rank", "1"),)) == 1
     assert count(dp=4, raw=(("data_parallel_hybrid_lb", "True"), ("data_parallel_size_local", "2"))) == 2
+
+
+def test_a_supervisor_has_ports_for_its_replicas_and_itself(tmp_path, listening):
+    words = ["--data-parallel-multi-port-external-lb", "-dp", "4", "-dpl", "2", "--host", "127.0.0.1"]
+    base = listening.getsockname()[1]
+    tree = Tree(tmp_path, *words, "--port", str(base), "--data-parallel-supervisor-port", "9300")
+    tree.read()
+    server = tree.watched.server
+    assert (server.port, server.args.further_ports) == (base, (base + 1, 9300))
+    assert find(tree.fake.root, Settings(port=9300)).server.pid == ROOT
+    assert find(tree.fake.root, Settings(port=9301)).server is None
+    here = replace(server, pid=os.getpid(), start_ticks=1, args=replace(server.args, further_ports=(9300, base)))
+    reading = PortProbe(Watched(Settings(probe_http=False), Clock(), here)).read()
+    assert f"its other ports: 9300 is not open, {base} listens" in reading.note
+
+
+@pytest.fixture
+def listening():
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        yield sock
 
 
 def test_messages_say_which_server_is_which(tmp_path):

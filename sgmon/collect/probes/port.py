@@ -40,6 +40,7 @@ class PortProbe:
         self._now = watched.clock.now
         self._listeners = Listeners(watched.settings.proc_root)
         self._picked = PickedPort(watched.settings.proc_root, self._listeners)
+        self._further: dict[int, Listeners] = {}  # port -> its listeners, whose owners are remembered
         self._client = health_client()
         self._server: tuple[int, int] | None = None
         self._was_ready = False
@@ -61,9 +62,25 @@ class PortProbe:
         reading = self._look(server)
         if reading is not None and reading.answer == "":
             reading = self._ask(reading, server)
-        if reading is not None:
-            self.interval_s = self._next(reading)
-        return reading
+        if reading is None:
+            return None
+        self.interval_s = self._next(reading)
+        others = self._others(server) if server is not None and self._watched.settings.port is None else ""
+        return replace(reading, note="; ".join(filter(None, (reading.note, others)))) if others else reading
+
+    def _others(self, server: Server) -> str:
+        """Which of its further ports are open: one request in flight, and rarely, is for the first one alone."""
+        hosts, parts = reachable(server.args.host), []
+        for port in server.args.further_ports:
+            try:
+                looked = self._further.setdefault(port, Listeners(self._watched.settings.proc_root))
+                found = looked.find(server.pid, hosts, port, self._now())
+            except OSError:
+                return ""
+            foreign = next((one for one in found if one.ours is False), None)
+            words = f"is held by pid {foreign.pid}" if foreign is not None else "listens" if found else "is not open"
+            parts.append(f"{port} {words}")
+        return f"its other ports: {', '.join(parts)}" if parts else ""
 
     def _look(self, server: Server | None) -> PortReading | None:
         """The reading as far as /proc tells it; answer "" when a request is due. None: there is nothing to look at,

@@ -36,6 +36,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "master_addr": (),
     "master_port": (),
     "distributed_executor_backend": (),
+    "data_parallel_supervisor_port": (),
     "distributed_timeout_seconds": (),
     "device": (),
     "device_ids": (),

@@ -17,6 +17,15 @@ def from_launch(launch: Launch, read_config: ReadConfig) -> ServerArgs:
     return from_mapping(parse(launch.tail or (), serve=launch.form != "module", config=read_config))
 
 
+def _further_ports(found: Values, port: int) -> tuple[int, ...]:
+    """With a supervisor each replica of this node has a port of its own, and so has the supervisor (0.22 on,
+    entrypoints/launchers/dp_supervisor.py)."""
+    if not found.truth("data_parallel_multi_port_external_lb"):
+        return ()
+    local = found.whole(found.whole(1, "data_parallel_size"), "data_parallel_size_local")
+    return (*range(port + 1, port + max(1, min(local, 1024))), found.whole(9256, "data_parallel_supervisor_port"))
+
+
 def from_mapping(values: Mapping[str, object]) -> ServerArgs:
     """``ServerArgs`` from vLLM's full names and values; values typed or text.
 
@@ -46,5 +55,6 @@ def from_mapping(values: Mapping[str, object]) -> ServerArgs:
         headless=found.truth("headless"),
         api_servers=None if api_servers is None else int(api_servers),
         uds=found.text("uds"),
+        further_ports=_further_ports(found, port),
         raw=found.shown(),
     )
