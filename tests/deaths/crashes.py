@@ -93,7 +93,11 @@ class Crash:
         if helper is self.controller:
             for rank in self.ranks:
                 rank.end(self.died_t + self.random.uniform(-0.05, 1.2), signal=9)
-        noticed = self.died_t + self.random.uniform(0.1, 1.1)
+        loading = helper is self.helper and self.phase == "load"  # the watchdog begins when the ranks are ready
+        noticed = self.died_t + self.random.uniform(0.1, 6.0 if loading else 1.1)
+        if loading:
+            for rank in self.ranks:
+                self._say(self.died_t + 0.8 * (noticed - self.died_t), "Load weight end. elapsed=8.00 s", rank.rank)
         name = "detokenizer" if helper is self.helper else "dp_controller"
         self._say(noticed, f"Subprocess {name} (pid={helper.pid}) crashed with exit code -{helper.signal}. Triggering "
                   "SIGQUIT for cleanup...")  # fmt: skip
