@@ -142,6 +142,20 @@ def test_of_two_ends_by_the_oom_killer_without_an_order_the_headline_has_the_cau
     assert "the kernel's OOM killer struck 2 times; which first is not known" in world.verdict.headline
 
 
+def test_workers_that_were_started_anew_are_no_cause_of_a_later_crash() -> None:
+    """Thirty tokenizer workers of a real server on two cores were killed and started anew before its launcher died."""
+    world = World(1, args=ServerArgs(model_path="/models/m", raw=(("tokenizer_worker_num", "2"),))).to("http")
+    workers = [Rank("", pid, role=Role.TOKENIZER) for pid in (150, 151)]
+    world.ranks += workers
+    world.run(3)
+    gone(workers[0], exit_signal=9)
+    world.run(20)
+    assert world.verdict.state != "crashed"
+    gone(world.launcher, world.ranks[0], workers[1], exit_signal=9)
+    world.run(8)
+    assert world.verdict.headline.startswith("the launcher was killed by SIGKILL"), world.verdict.headline
+
+
 def test_a_rank_of_another_node_is_gone() -> None:
     """Node 0 sees its own ranks end with a status of 0: the peer was the first, and is not here."""
     world = World(1, args=ServerArgs(tp=2, nnodes=2, model_path="/models/m"), names=["TP0"]).to("ready")

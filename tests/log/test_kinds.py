@@ -95,6 +95,21 @@ def test_the_headline_names_the_ranks_that_are_behind() -> None:
     assert "TP0 and TP7 are still in the weight load, 6 ranks are past it" in headline(state)
 
 
+def test_a_replica_that_comes_later_does_not_take_the_first_one_back() -> None:
+    """Two replicas of a real server on two cores: the last line is that of the one behind."""
+    said = (
+        "DP0] Init parallel begin.",
+        "DP0] Load weight begin. avail mem=1.0 GB",
+        "DP0] Load weight end. type=X, avail mem=1.0 GB",
+        "DP0] Memory pool end. avail mem=1.0 GB",
+        "DP1] Init parallel begin.",
+        "DP1] Load weight begin. avail mem=1.0 GB",
+    )
+    state = fold("".join(f"[2026-11-30 03:08:4{n} {line}\n" for n, line in enumerate(said)))
+    assert (state.phase, state.behind) == ("weights", ("DP1",))
+    assert state.reached == "graphs"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

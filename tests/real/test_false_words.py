@@ -24,18 +24,17 @@ from tests.real.server import HOME, RealServer, drop_page_cache, free_port, real
 
 STARTS = int(os.environ.get("SGMON_REAL_STARTS", "2"))
 AT_ONCE = int(os.environ.get("SGMON_REAL_AT_ONCE", "4"))
-#: one after the other: what differs in a start that sgmon must not take for a fault
+#: one after the other: what differs in a start that sgmon must not take for a fault. Not with several tokenizer workers:
+#: uvicorn kills those that do not answer in 5 s, and at load 40 no such server ever gets ready
 SITUATIONS = (
     ("tiny", "--tp", "2"),
     ("mid", "--tp", "2"),
     ("tiny",),
     ("tiny", "--dp", "2"),
-    ("tiny", "--tokenizer-worker-num", "2"),
 )
 FALSE = frozenset({"suspect", "stalled", "stopped", "crashed", "unhealthy", "will-fail", "unknown", "ended"})
 #: after it was asked to end
 FALSE_AT_THE_END = FALSE - {"ended"}
-#: the supervisor of uvicorn's workers gives one 5 s, and starts it anew: a loaded machine may need many turns
 READY_S = 420.0
 BESIDE_READY_S = 10.0
 

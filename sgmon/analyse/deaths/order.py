@@ -14,7 +14,7 @@ from msgspec import Struct
 from sgmon.analyse.deaths.death import TEARDOWN_S, Death, deaths, oom_places
 from sgmon.analyse.deaths.sayings import LOG_LATE_S, Sayings, sayings, with_told_signals
 from sgmon.analyse.family import family_of
-from sgmon.model import Complaint, LogError, Role, Snapshot
+from sgmon.model import ActivityClock, Complaint, LogError, Role, Snapshot
 from sgmon.servers.family import Ends
 
 #: until so long after the last end, a line or a reading that tells the order may still come
@@ -67,11 +67,16 @@ def oom_killed(snapshot: Snapshot, death: Death) -> bool:
 
 
 def _is_restarted(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
-    """Its manager, which lives, starts another one in its place."""
+    """Its manager, which lived on, starts another one in its place."""
     parent = next((c for c in snapshot.clocks if c.pid == death.clock.ppid), None)
-    if parent is None or parent.gone_t is not None or death.rank or snapshot.server is None:
+    if parent is None or not _outlived(parent, death) or death.rank or snapshot.server is None:
         return False
     return ends.restarts(death.role, death.clock.becomes, snapshot.server.args)
+
+
+def _outlived(clock: ActivityClock, death: Death) -> bool:
+    """Whether it lives, or lived so much longer that its own end has nothing to do with that one."""
+    return clock.gone_t is None or clock.gone_t - death.latest > SETTLE_S + TEARDOWN_S
 
 
 def _went_on(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
@@ -80,7 +85,7 @@ def _went_on(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
         return False
     if death.will_be in ends.needed:
         return False
-    if any(c.role is Role.LAUNCHER and c.gone_t is not None for c in snapshot.clocks):
+    if any(c.role is Role.LAUNCHER and not _outlived(c, death) for c in snapshot.clocks):
         return False
     if any((m.seen_t or 0.0) > death.latest + LOG_LATE_S for m in snapshot.log.milestones):
         return True

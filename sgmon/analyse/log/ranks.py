@@ -139,6 +139,11 @@ class Milestones(Struct):
         zero = [rank for rank in known if _TP0.search(rank)]
         return zero[0] if len(zero) == 1 else None
 
+    @property
+    def furthest(self) -> str:
+        """The latest phase of any rank; the last line may be that of a replica that is behind."""
+        return max((self.phase, *(track.phase for track in self.tracks.values())), key=self.phases.order)
+
     def behind(self, prints: Callable[[str, str], bool]) -> tuple[str, tuple[str, ...]]:
         """The earliest phase of ranks that others have left, and those ranks; "" where none is behind.
 

@@ -50,7 +50,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         version=run.version,
         args=run.args,
         phase=phase,
-        reached=run.milestones.phase,
+        reached=run.milestones.furthest,
         behind=behind,
         outcome=outcome,
         last_milestone=last,
