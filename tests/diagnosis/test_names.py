@@ -6,6 +6,7 @@ import pytest
 
 from sgmon.model import Event, ServerArgs
 from sgmon.model.preflight import Preflight, Resolved
+from tests.diagnosis.replay import replay
 from tests.diagnosis.world import World
 
 #: torch 2.11's, at each attempt
@@ -92,3 +93,24 @@ def test_the_resolver_is_believed_where_there_is_no_log():
     world.step(Event(world.t, "preflight", Preflight((100, 1), resolved=(known,))))
     world.run(20)
     assert world.verdict.rule == "node-missing"
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        # node 0's own name: it was looked up before anything was tried
+        ("cpu-live-unresolved-node0", ("will-fail", "crashed")),
+        ("cpu-live-unresolved-node1", ("waiting-by-design", "crashed")),
+    ],
+)
+def test_a_real_start_whose_rendezvous_has_an_unknown_name(name, states):
+    """SGLang 0.5.23, --nnodes 2 --dist-init-addr nosuchhost.invalid:5077 --dist-timeout 25, sgmon beside it."""
+    changes, last = replay(name)
+    said = [change.verdict for change in changes if change.verdict.phase in ("dist_init", "launch", "spawn")]
+    found = [verdict.state for verdict in said if "nosuchhost.invalid" in verdict.headline]
+    assert [state for state in states if state in found] == list(states)
+    assert all(verdict.rule != "node-missing" and verdict.state != "suspect" for verdict in said)
+    assert last.verdict.headline == (
+        "the rendezvous nosuchhost.invalid:5077 cannot be resolved: Name or service not known"
+        " (distributed initialisation)"
+    )

@@ -9,7 +9,7 @@ import pytest
 from tests.diagnosis.replay import RECORDINGS, first, replay, states
 
 #: these are lost: another process holds the port, a shard is missing, the model is not here and the hub is not asked,
-#: the folder has no config
+#: the folder has no config, node 0's own name cannot be resolved
 LOST = {
     "cpu-port-in-use": "port",
     "cpu-port-in-use-long": "port",
@@ -19,6 +19,7 @@ LOST = {
     "vllm-live-shard-missing": "shard-missing",
     "vllm-live-no-model": "model-offline",
     "h200x2-live-no-config": "config",
+    "cpu-live-unresolved-node0": "unresolved",
 }
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import log_fact, wait_fact
 from sgmon.analyse.diagnosis.grammar import names, phrase
+from sgmon.analyse.foreseen import will_fail
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 from sgmon.units import address
 
@@ -99,14 +100,16 @@ def unresolved(context: Context) -> tuple[str, Evidence] | None:
 
 
 def _name_unknown(context: Context, words: str, fact: Evidence) -> Verdict:
-    """Expected only on a node that may be earlier than node 0, whose name it is. Everywhere else nothing can come."""
+    """Expected only on a node that may be earlier than node 0, whose name it is. Everywhere else nothing can come;
+    where the look at the arguments has foretold that, the forecast takes the place of this verdict."""
     args, begin_t = context.args, context.first_passed("dist_init_begin")
     began = context.activity_t if begin_t is None else begin_t
     may_come = args.nnodes > 1 and args.node_rank > 0
+    foretold = any(one.rule == "unresolved" for one in will_fail(context.snapshot))
     late = context.t - began >= (NODE_LATE_S if may_come else NAME_LATE_S)
     host = fact.text.rsplit(" ", 1)[-1]
     return Verdict(
-        "stalled" if late else "waiting-by-design" if may_come else "suspect",
+        "stalled" if late else "waiting-by-design" if may_come or foretold else "suspect",
         f"the rendezvous {words}; {phrase(list(context.ranks), 'waits')} for it",
         phase=context.phase,
         since_t=began,
