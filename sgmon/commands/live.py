@@ -49,12 +49,15 @@ def source_of(settings: Settings) -> Source:
     if not settings.hosts:
         return LiveSource(settings)
     from sgmon.collect.probes.base import Clock
-    from sgmon.remote.hosts import reach
+    from sgmon.remote.hosts import here, is_here, reach
     from sgmon.remote.merged import MergedSource
     from sgmon.remote.source import RemoteSource
 
     clock = Clock()
-    reached = [reach(name, settings.via, settings.remote_python) for name in settings.hosts]
+    reached = [
+        here() if is_here(name, settings.via) else reach(name, settings.via, settings.remote_python)
+        for name in settings.hosts
+    ]
     return MergedSource([RemoteSource(one, settings, clock) for one in reached], clock)
 
 

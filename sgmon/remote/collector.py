@@ -1,7 +1,7 @@
 """The far end: runs the probes of this machine, answers requests from stdin, and ends when nobody asks any more.
 
-It signals nobody, writes no file, runs at a low priority, and does not outlive its pipe: stdin at its end, or no
-request for ``SILENCE_S``, and it is gone, whatever its threads wait in.
+It signals nobody, writes no file, runs at a low priority after its first look, and does not outlive its pipe: stdin
+at its end, or no request for ``SILENCE_S``, and it is gone, whatever its threads wait in.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from sgmon.remote.wire import BYE, HELLO, MARK, PONG
 SILENCE_S = 30.0
 #: seconds between two portions
 PAUSE_S = 0.2
+#: the priority after the first look at the processes, which somebody waits for
 NICE = 10
+FIRST_LOOK_S = 5.0
 _END_S = 1.0
 
 
@@ -113,9 +115,29 @@ class Collector:
         threading.Thread(target=self._collect, name="collect", daemon=True).start()
 
     def _collect(self) -> None:
+        began = time.monotonic()
+        calm = False
         for event in self._source:
             if event.reading is not None:
                 self._outlet.take(event)
+            if not calm and (event.kind == "procs" or time.monotonic() - began > FIRST_LOOK_S):
+                calm = True
+                lower_priority()
+
+
+def lower_priority() -> None:
+    """Of all threads and children there are; those to come have that of the thread that makes them."""
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as children:
+                tasks = [task, *children.read().split()]
+        except OSError:
+            tasks = [task]
+        for number in tasks:
+            try:
+                os.setpriority(os.PRIO_PROCESS, int(number), NICE)
+            except OSError:
+                pass
 
 
 def main(requests: BinaryIO) -> None:
@@ -125,10 +147,6 @@ def main(requests: BinaryIO) -> None:
     os.set_blocking(out, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    try:
-        os.nice(NICE)
-    except OSError:
-        pass
     os.write(out, MARK)
     Collector(requests, out).run()
     sys.stderr.flush()

@@ -1,9 +1,11 @@
-"""Which machines, and by which command each is reached. Pure."""
+"""Which machines, and by which command each is reached."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import socket
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -38,6 +40,16 @@ def reach(name: str, via: str = "", python: str = "") -> Reach:
     # ssh gives what it gets to a shell of the far machine; the others start it as it is
     by_shell = any(word.rpartition("/")[2] == "ssh" for word in words)
     return Reach(name, (*argv, *([shlex.join(program)] if by_shell else program)))
+
+
+def is_here(name: str, via: str) -> bool:
+    """Whether this machine is meant, which needs no command that reaches it."""
+    return name == "localhost" and not via
+
+
+def here() -> Reach:
+    """This machine beside others: a collector of its own, so that all are the same."""
+    return Reach(socket.gethostname(), (sys.executable, "-I", "-c", _RECEIVE))
 
 
 def _words(via: str) -> list[str]:

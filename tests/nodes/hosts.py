@@ -80,7 +80,8 @@ class Host:
     def boot(self) -> None:
         """Start its first process, sshd."""
         sshd = f"{shutil.which('sshd')} -D -e -f {self.cluster.sshd_config(self)}"
-        inner = f"hostname {self.name}; mkdir -p /run/sshd; exec {sshd}"
+        names = f"mount --bind {self.cluster.folder}/hosts /etc/hosts"
+        inner = f"hostname {self.name}; {names}; mkdir -p /run/sshd; exec {sshd}"
         argv = ["ip", "netns", "exec", self.namespace, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self._first = subprocess.Popen(
             [*argv, "--uts", "sh", "-c", inner],
@@ -209,6 +210,8 @@ class Cluster:
         for name in ("user", "stranger", "host"):
             _run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name)])
         self.write_client_config()
+        names = "".join(f"{host.address} {host.name}\n" for host in self.hosts)
+        (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
         _run(["ip", "netns", "add", self.switch])
         _run(["ip", "-n", self.switch, "link", "add", "br0", "type", "bridge"])
         _run(["ip", "-n", self.switch, "link", "set", "br0", "up"])

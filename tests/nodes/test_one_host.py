@@ -67,7 +67,8 @@ def test_ranks_log_and_stacks_come(server, python):
             assert event.node == "a"
             assert event.t <= at + 0.1
         assert [p for p in watch.snapshot("a").probes if p.error and "defect" in p.remedy] == []
-        assert os.getpriority(os.PRIO_PROCESS, collectors("a")[0]) >= 10
+        tasks = Path(f"/proc/{collectors('a')[0]}/task").iterdir()
+        assert {os.getpriority(os.PRIO_PROCESS, int(task.name)) for task in tasks} == {10}
         assert watch.stop() < 2.0
     eventually(lambda: not collectors("a"), 20)
 

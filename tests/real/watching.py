@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sgmon.collect.source import LiveSource
-from sgmon.commands.live import live_engine
+from sgmon.commands.live import live_engine, source_of
 from sgmon.model import Snapshot, Verdict
 from sgmon.recording.writer import Recorder
 from sgmon.settings import Settings
@@ -41,8 +40,9 @@ class Watcher:
         self.said: list[Said] = []
         self.snapshot = Snapshot()
         self._news = threading.Condition()
-        source = LiveSource(Settings(gpu=False, **settings))  # type: ignore[arg-type]
-        self._engine = live_engine(source.watched.settings, source=source, recorder=Recorder(path, source.epoch),
+        chosen = Settings(gpu=False, **settings)  # type: ignore[arg-type]
+        source = source_of(chosen)
+        self._engine = live_engine(chosen, source=source, recorder=Recorder(path, source.epoch),
                                    remember=False)  # fmt: skip
         self._engine.subscribe(self._look)
         self._engine.start()

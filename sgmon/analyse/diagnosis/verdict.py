@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from sgmon.analyse.diagnosis import other_nodes
 from sgmon.analyse.diagnosis.absent import absent
 from sgmon.analyse.diagnosis.by_design import foreign_build_lock, other_node, own_rules
 from sgmon.analyse.diagnosis.causes import with_cause
@@ -85,7 +86,8 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     evidence = (*own[:1], *added, *own[1:]) if explains else (*own, *added)
     if len(evidence) < MOST_EVIDENCE:
         evidence = (*evidence, *other_servers(snapshot))
-    found = replace(found, evidence=evidence[:MOST_EVIDENCE])
+    further = (*found.next, *other_nodes.steps(snapshot, found.state))
+    found = replace(found, evidence=evidence[:MOST_EVIDENCE], next=further)
     return settle(snapshot, replace(found, missing=missing_signals(context)))
 
 

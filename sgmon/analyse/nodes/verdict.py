@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from sgmon.analyse.diagnosis.other_nodes import WATCH_THEM
 from sgmon.analyse.diagnosis.stalled import stalled
 from sgmon.analyse.diagnosis.verdict import settle
 from sgmon.analyse.nodes.compare import difference_facts
@@ -42,7 +43,8 @@ def judge(whole: Whole) -> Verdict:
     if found.state in _BAD:
         facts += difference_facts(whole.snapshot.compared, whole.views)
     own = found.evidence[: max(1, MOST_EVIDENCE - len(facts))]
-    found = replace(found, evidence=(*own, *facts)[:MOST_EVIDENCE], missing=_missing(whole))
+    further = tuple(step for step in found.next if step.text != WATCH_THEM)  # they are watched
+    found = replace(found, evidence=(*own, *facts)[:MOST_EVIDENCE], missing=_missing(whole), next=further)
     return settle(whole.snapshot, found)
 
 
