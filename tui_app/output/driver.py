@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from textual.message import Message
 
 _CLEAR = "\x1b[m\x1b[H\x1b[2J"
-#: a blank, three more by REP, and where is the cursor? In column 4 (from 0), if the terminal has REP
-_REPEATS = " \x1b[3b\x1b[6n"
+#: a rule, three more by REP, and where is the cursor? In column 4 (from 0), if the terminal has REP. Not a letter:
+#: tmux 3.3 repeats ASCII alone
+_REPEATS = "─\x1b[3b\x1b[6n"
 _REPEATED_TO = (4, 0)
 _SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
 _BUSY_S = 0.2

@@ -1,0 +1,47 @@
+"""A real tmux shows what was painted: it has abilities of its own, which differ by version."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.terminal import LIMIT_S
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[list[str]]:
+    """The command of a server of its own, without the user's configuration."""
+    argv = ["tmux", "-S", str(tmp_path / "socket"), "-f", "/dev/null"]
+    yield argv
+    subprocess.run([*argv, "kill-server"], check=False, capture_output=True)
+
+
+@pytest.mark.parametrize("term", ["screen-256color", "tmux-256color"])
+def test_rules_and_bars_are_as_long_as_they_were_painted(tmux: list[str], term: str) -> None:
+    """tmux 3.3 repeats ASCII alone by REP: rules of 60 cells were one cell, and the rest of the row stood wrong."""
+    command = f"TERM={term} {sys.executable} -m tests.ui.preview stuck; sleep {LIMIT_S}"
+    root = str(Path(__file__).resolve().parents[2])
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")} | {"LC_ALL": "C.UTF-8"}
+    words = ["new-session", "-d", "-s", "one", "-x", "120", "-y", "40", "-c", root, command]
+    subprocess.run([*tmux, *words], check=True, env=env)
+    end = time.monotonic() + LIMIT_S
+    while True:
+        shown = subprocess.run(
+            [*tmux, "capture-pane", "-p", "-t", "one:"], capture_output=True, text=True, check=True
+        )
+        rows = shown.stdout.splitlines()
+        heads = [row for row in rows if " 3 workers " in row or " 4 log " in row]
+        if "STALLED" in shown.stdout and len(heads) == 2:
+            break
+        assert time.monotonic() < end, shown.stdout
+        time.sleep(0.1)
+    assert all("─" * 20 in row for row in heads), shown.stdout
