@@ -52,6 +52,8 @@ KEPT_VERDICTS = 64
 KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
 JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
+#: kinds whose readings say all that is known: the newest counts
+LATEST = frozenset({"server", "procs", "gpu", "port", "start", "watchdir", "preflight"})
 
 
 class Store:
@@ -63,10 +65,16 @@ class Store:
         self._activity = ActivityTracker()
         self._user_causes = user_causes
         self._matched: object = None
+        self._newest: dict[str, float] = {}  # kind -> time of its newest reading
 
     def step(self, event: Event) -> Snapshot:
-        """Fold one event in. An event out of order keeps the newer time (probes run side by side)."""
+        """Fold one event in. An event out of order keeps the newer time (probes run side by side); a reading that is
+        older than one of its kind says nothing new."""
         old = self.snapshot
+        if event.kind in LATEST and event.reading is not None:
+            if event.t < self._newest.get(event.kind, event.t):
+                return old
+            self._newest[event.kind] = event.t
         new = replace(old, t=max(old.t, event.t))
         reading = event.reading
         if isinstance(reading, ServerReading):

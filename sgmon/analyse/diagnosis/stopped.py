@@ -29,7 +29,9 @@ def stopped(context: Context) -> Verdict | None:
     if frozen:
         headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
     elif traced:
-        headline = f"{names} is held by a debugger (pid {traced[0].tracer_pid}) {stage}"
+        tracer = traced[0].tracer_pid
+        who = f"(pid {tracer})" if tracer else "(its pid is not known)"
+        headline = f"{names} is held by a debugger {who} {stage}"
     elif everyone:
         headline = f"the whole server is paused {stage} (Ctrl-Z or SIGSTOP)"
     else:
@@ -89,7 +91,9 @@ def _steps(halted: list[Process], frozen: bool, traced: list[Process]) -> tuple[
     if frozen:
         return (NextStep("Thaw its container", "docker unpause CONTAINER"),)
     if traced:
-        return (NextStep("See who traces it", f"ps -o pid,user,args -p {traced[0].tracer_pid}"),)
+        tracer = traced[0].tracer_pid
+        look = f"ps -o pid,user,args -p {tracer}" if tracer else f"grep TracerPid /proc/{traced[0].pid}/status"
+        return (NextStep("See who traces it", look),)
     pids = " ".join(str(p.pid) for p in halted)
     return (
         NextStep("Resume it", f"kill -CONT {pids}"),
