@@ -62,6 +62,7 @@ def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str
         "SGMON_PHASE": verdict.phase,
         "SGMON_HEADLINE": mask(clean(verdict.headline, 1000)),
         "SGMON_ODD_RANKS": ",".join(verdict.odd_ranks),
+        "SGMON_NODES": ",".join(verdict.nodes),
         "SGMON_SINCE_S": f"{max(0.0, snapshot.t - verdict.since_t):.0f}",
         "SGMON_PID": "" if server is None else str(server.pid),
         "SGMON_PORT": _port(snapshot),

@@ -59,8 +59,9 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
     server, log = snapshot.server, snapshot.log
     assert server is not None
     began_t = snapshot.began_t or 0.0
-    passed = _passed(log, lambda milestone: (snapshot.passed_t(milestone) or 0.0) - began_t)
-    quiet = [clock.longest_quiet_s for clock in snapshot.clocks if clock.role == Role.WORKER]
+    parts = [part for _, part in snapshot.parts]  # each node has a log and a clock of its own
+    passed = tuple(one for part in parts for one in _passed(part.log, _since(part, began_t)))
+    quiet = [clock.longest_quiet_s for part in parts for clock in part.clocks if clock.role == Role.WORKER]
     return FinishedStart(
         key=key_of(snapshot) or StartKey("", host=snapshot.start.host if snapshot.start else ""),
         started=snapshot.epoch + began_t,
@@ -78,6 +79,11 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         log=log.path or server.log_path,
         foretold=tuple(one.rule for one in will_fail(snapshot)) if outcome == "ready" else (),
     )
+
+
+def _since(snapshot: Snapshot, began_t: float) -> Callable[[Milestone], float]:
+    """Seconds from the beginning of the server to a milestone of this node."""
+    return lambda milestone: (snapshot.passed_t(milestone) or 0.0) - began_t
 
 
 def start_of_log(log: LogState, path: str) -> FinishedStart:

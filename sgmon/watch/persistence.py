@@ -209,7 +209,8 @@ def _own_numbers(snapshot: Snapshot) -> tuple[tuple[str, float], ...]:
     server, port = snapshot.server, snapshot.port
     ready = snapshot.verdict.state == "ready"
     metric = registry.get(snapshot.family).health.startup_metric
-    if ready and metric and server is not None and port is not None and _has_metrics(server):
+    is_here = not snapshot.nodes  # another machine's port is not asked from here
+    if ready and is_here and metric and server is not None and port is not None and _has_metrics(server):
         from sgmon.collect.probes.metrics import startup_times
 
         found = startup_times(port.asked or port.host, port.port, metric)
