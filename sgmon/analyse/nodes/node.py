@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 SILENT_S = 10.0
 #: a clock that is off by less than this is not set anew: it was measured again
 MOVED_S = 0.5
+#: kinds that may change a verdict and do not draw it: others wait for the next reading of the processes
+_NEWS = frozenset({"log", "baseline"})
 #: states of a link over which nothing comes
 _DUMB = frozenset({"connecting", "stale", "lost", "ended", "failed"})
 
@@ -60,7 +62,7 @@ class Node:
         self._begun = True
         self._word_t = event.t if self._word_t is None else max(self._word_t, event.t)
         self.store.step(event)
-        self._judged = event.kind in JUDGED
+        self._judged = event.kind in JUDGED or (self._judged and event.kind not in _NEWS)
 
     def catch_up(self, t: float) -> None:
         """Draw its verdict where the last events did not; never for a time at which nothing was heard of it."""
