@@ -33,15 +33,23 @@ def test_rules_and_bars_are_as_long_as_they_were_painted(tmux: list[str], term: 
     env = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")} | {"LC_ALL": "C.UTF-8"}
     words = ["new-session", "-d", "-s", "one", "-x", "120", "-y", "40", "-c", root, command]
     subprocess.run([*tmux, *words], check=True, env=env)
-    end = time.monotonic() + LIMIT_S
+    _until(tmux, "STALLED", " 3 workers ", " 4 log ")
+    subprocess.run([*tmux, "send-keys", "-t", "one:", "v"], check=True)
+    _until(tmux, "because")
+    subprocess.run([*tmux, "send-keys", "-t", "one:", "q"], check=True)  # painted again: tmux has answered by now
+    shown = _until(tmux, " 3 workers ", " 4 log ")
+    heads = [row for row in shown.splitlines() if " 3 workers " in row or " 4 log " in row]
+    assert len(heads) == 2 and all("─" * 20 in row for row in heads), shown
+
+
+def _until(tmux: list[str], *words: str) -> str:
+    """The screen, when it has these words and stays as it is."""
+    end, before = time.monotonic() + LIMIT_S, ""
     while True:
-        shown = subprocess.run(
-            [*tmux, "capture-pane", "-p", "-t", "one:"], capture_output=True, text=True, check=True
-        )
-        rows = shown.stdout.splitlines()
-        heads = [row for row in rows if " 3 workers " in row or " 4 log " in row]
-        if "STALLED" in shown.stdout and len(heads) == 2:
-            break
-        assert time.monotonic() < end, shown.stdout
-        time.sleep(0.1)
-    assert all("─" * 20 in row for row in heads), shown.stdout
+        argv = [*tmux, "capture-pane", "-p", "-t", "one:"]
+        shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        if shown == before and all(word in shown for word in words):
+            return shown
+        assert time.monotonic() < end, shown
+        before = shown
+        time.sleep(0.2)
