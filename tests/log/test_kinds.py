@@ -140,3 +140,8 @@ def test_an_argument_that_was_not_read_is_not_shown_as_one() -> None:
 
     state = fold("[2026-01-29 13:12:36] server_args=ServerArgs(model_path='m', tp_size=8, dp_si")
     assert as_json(state, "x")["topology"] == {"tp": 8, "dp": None, "pp": None, "ep": None, "nnodes": None}
+
+
+def test_the_headline_of_a_crash_is_in_words() -> None:
+    said = headline(fold(f"{LOAD}{TRACE}KeyError: 'model.layers.55.mlp.input_scale'\n{SIGQUIT}"))
+    assert said.startswith("CRASHED in the weight load: key error on TP0, line 3")

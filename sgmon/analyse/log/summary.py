@@ -118,7 +118,8 @@ def headline(state: LogState) -> str:
         return f"NO SERVER'S LOG: this is {state.what}{doing}{proven}"
     if state.outcome == "crashed" and state.error is not None:
         rank = f" on {state.error.rank}" if state.error.rank else ""
-        return f"CRASHED {during}{several}: {state.error.kind}{rank}, line {state.error.line}; {where}"
+        words = catalogue.of_family(state.family).error_words(state.error.kind)
+        return f"CRASHED {during}{several}: {words}{rank}, line {state.error.line}; {where}"
     if state.outcome == "ready":
         stopped = f"; stopped by SIGTERM, line {state.sigterm_line}" if state.sigterm_line else ""
         return f"READY{several}: line {state.ready_line or state.dummy_health_line}{stopped}"
