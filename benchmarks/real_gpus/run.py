@@ -21,9 +21,12 @@ from benchmarks.real_gpus.slow import Slow
 
 HERE = Path(__file__).parent
 REPO = HERE.parent.parent
-READY = re.compile(r"The server is fired up|Application startup complete")
+#: SGLang prints uvicorn's line before its warm-up
+READY = {"sglang": re.compile("The server is fired up"), "vllm": re.compile("Application startup complete")}
 SLEEPS = "sleeping: "
 STACKS_AFTER_S = 6.0
+#: how long the server may take to end when it is asked to
+END_S = 5.0
 #: no NVLink multicast: on a shared host it can put GPUs out of service; nothing is fetched
 SETTINGS = {
     "NCCL_NVLS_ENABLE": "0",
@@ -190,7 +193,7 @@ class Run:
             if stacks is not None and now > stacks:
                 self._stacks()
                 stacks = None
-            if ready_s is None and READY.search(text):
+            if ready_s is None and READY[self.place.family].search(text):
                 ready_s = round(now - began, 1)
                 self.act("ready line")
             if self.server.poll() is not None and end is None:
@@ -251,7 +254,7 @@ class Run:
         if self.server.poll() is None:
             self.server.terminate()
             try:
-                self.server.wait(10)
+                self.server.wait(END_S)
             except subprocess.TimeoutExpired:
                 pass
         time.sleep(2.5)

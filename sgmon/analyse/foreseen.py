@@ -96,7 +96,7 @@ def all_gpus(reading: GpuReading | None) -> tuple[RankGpu, ...]:
 
 def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
     """What others hold is known only where every holder is: an unseen one may be the rank itself."""
-    others = [one for one in held if one.kind in ("orphan", "other-server", "stranger", "mps")]
+    others = [one for one in held if one.kind in ("orphan", "other-server", "stranger", "mps") and not _leaves(one)]
     known = all(one.kind != "unseen" and one.used_bytes is not None for one in held)
     orphans = tuple(one.pid for one in others if one.kind == "orphan")
     return RankGpu(
@@ -111,6 +111,11 @@ def _rank_gpu(gpu: Gpu, held: tuple[Holding, ...]) -> RankGpu:
         reserved_bytes=gpu.reserved_bytes or 0,
         minor=gpu.minor,
     )
+
+
+def _leaves(holding: Holding) -> bool:
+    """Whether the process is on its way out: it has no command line any more, and its memory is free in a moment."""
+    return holding.name.startswith("[") and holding.name.endswith("]")
 
 
 #: compute capability of GPUs by a word of their name (developer.nvidia.com/cuda-gpus)

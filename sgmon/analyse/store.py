@@ -39,7 +39,7 @@ from sgmon.model import (
     VerdictChange,
     WatchDirReading,
 )
-from sgmon.model.preflight import Preflight
+from sgmon.model.preflight import Place, Preflight
 
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Cause
@@ -95,7 +95,7 @@ class Store:
         elif isinstance(reading, StartReading):
             new = replace(new, start=reading)
         elif isinstance(reading, Preflight):
-            new = replace(new, preflight=reading)
+            new = new if _tells_less(new.preflight, reading) else replace(new, preflight=reading)
         elif isinstance(reading, WatchDirReading):
             new = replace(new, watch_dirs=reading)
         elif isinstance(reading, KernelReading):
@@ -258,6 +258,13 @@ def _grown(
     if not old or leaving[0] - old[-1][0] >= max(SERIES_STEP_S, apart):
         return (*points, point)
     return (*old, *points[cut + 1 :], point)
+
+
+def _tells_less(old: Preflight | None, reading: Preflight) -> bool:
+    """Whether a process that ends hides what could be read of the same start before."""
+    if old is None or old.key != reading.key or old.model is None or reading.model is None:
+        return False
+    return reading.model.place is Place.HIDDEN and old.model.place is not Place.HIDDEN
 
 
 def _with_baseline(new: Snapshot, reading: Baseline) -> Snapshot:

@@ -115,7 +115,7 @@ def _fit(start: Start, gpu: RankGpu, check: str, plan: MemoryPlan, held: str) ->
         return doomed("kv-cache", check, text, why, start.phase("kv_cache"), step, signal="gpu", pid=gpu.pid)
     room = most if plan.budget_bytes is None else plan.budget_bytes
     if max(least, expected) * (1 + MARGIN) + (one_request or 0) > room:
-        words = f"{text}: too close to say (the estimate's error is {plan.error:.0%})"
+        words = f"{text}: less than {MARGIN:.0%} apart, too close to say"
         return doubt("gpu-memory", check, words, step, signal="gpu", pid=gpu.pid)
     cache = "" if plan.kv_bytes is None else f": KV cache of about {size(plan.kv_bytes)}"
     tokens = "" if plan.tokens is None else f" ({plan.tokens:,} tokens)"

@@ -6,12 +6,13 @@ import json
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from sgmon.collect.preflight import folder, installed, models
+from sgmon.collect.preflight import folder, installed, locks, models
 from sgmon.collect.preflight.read import read
 from sgmon.commands.check import server_of
 from sgmon.discovery import inner
@@ -182,3 +183,15 @@ def test_what_the_installed_package_tells(
     found = installed.look(inside, registry.get(family), str(tmp_path), (architecture,))
     assert (found.model_file, found.asserts, found.proofs, len(found.architectures or ())) == expected
     assert found.cuda == "12.8"
+
+
+def test_a_lock_file_of_a_cache_that_locks_by_flock_is_no_finding(tmp_path: Path) -> None:
+    """tvm-ffi leaves its file "lock" behind after every build; torch's FileBaton locks by the file alone."""
+    old = time.time() - 3600
+    for cache in ("tvm-ffi", "torch_extensions"):
+        path = tmp_path / ".cache" / cache / "build" / "lock"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        os.utime(path, (old, old))
+    found = locks.stale("/proc", {"HOME": str(tmp_path)})
+    assert [path.split("/.cache/")[1] for path, _ in found] == ["torch_extensions/build/lock"]

@@ -20,6 +20,10 @@ LOST = {
     "vllm-live-no-model": "model-offline",
     "h200x2-live-no-config": "config",
     "cpu-live-unresolved-node0": "unresolved",
+    "h200x2-live-held": "gpu-balance",
+    "h200-live-too-large": "gpu-memory",
+    "vllm-live-h200-held": "gpu-share",
+    "vllm-live-h200-too-large": "gpu-memory",
 }
 
 

@@ -24,10 +24,18 @@ CACHES = (
 )
 
 
-def folders(environ: Mapping[str, str]) -> list[str]:
-    """The caches of compiled kernels, by the start's environment."""
+#: tvm-ffi locks its file "lock" by flock and leaves it there (tvm_ffi/utils/lockfile.py, 0.1.11)
+_FLOCKED = frozenset({"TVM_FFI_CACHE_DIR"})
+
+
+def folders(environ: Mapping[str, str], *, without: frozenset[str] = frozenset()) -> list[str]:
+    """The caches of compiled kernels, by the start's environment. without: variables of those that are left out."""
     home = environ.get("HOME") or str(Path.home())
-    return [environ.get(variable) or default.replace("~", home, 1) for variable, default in CACHES]
+    return [
+        environ.get(variable) or default.replace("~", home, 1)
+        for variable, default in CACHES
+        if variable not in without
+    ]
 
 
 def stale(root: str, environ: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
@@ -35,7 +43,7 @@ def stale(root: str, environ: Mapping[str, str]) -> tuple[tuple[str, float], ...
     holds or has just made. flock files stay behind after every build and harm nobody."""
     held = _held(root)
     found = []
-    for path in _files(folders(environ)):
+    for path in _files(folders(environ, without=_FLOCKED)):
         try:
             status = os.stat(path)
         except OSError:
