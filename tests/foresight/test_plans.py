@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sgmon.analyse.foreseen import start_of
 from sgmon.analyse.gpu.taken import taken
 from sgmon.collect.preflight import folder
+from sgmon.export.json import status_report
 from sgmon.foresight.plan import FILES_ERROR, LEARNED_ERROR, plans
 from sgmon.foresight.start import RankGpu
 from sgmon.history.baseline import summed
@@ -21,6 +22,7 @@ from sgmon.model.preflight import Installed, Preflight
 from sgmon.servers import registry
 from tests.diagnosis.replay import replay
 from tests.foresight.starts import GIB, only, said, shard, start
+from widgets.gpu_page import gpu_lines
 
 DOOM = "will-fail"
 #: hidden, intermediate, layers, heads, KV heads, head, vocabulary
@@ -182,3 +184,15 @@ def test_vllm_wants_room_for_one_request_of_the_greatest_length(tmp_path: Path) 
     assert _vllm(path, 139.8, gpu_memory_utilization="0.105") == [("gpu-memory", "warning")]
     assert _vllm(path, 139.8, gpu_memory_utilization="0.09", max_model_len="4096") == []
     assert _vllm(path, 139.8, gpu_memory_utilization="0.09", max_model_len="auto") == []
+
+
+def test_the_plan_stands_beside_what_was_taken() -> None:
+    """On the GPU's page and in the JSON."""
+    snapshot = _ended("h200x2-live-cold")
+    page = "\n".join("".join(text for text, *_ in line) for line in gpu_lines(snapshot, 0, 120))
+    assert "what a rank was expected to take here, by the headers of the shards" in page
+    assert "1,705,800 tokens; share 0.902, as the server computes it" in page
+    plan = status_report(snapshot).memory_plans[0]
+    assert plan.weights_bytes is not None and plan.taken_weights_bytes is not None
+    assert abs(plan.weights_bytes - plan.taken_weights_bytes) < 0.01 * plan.taken_weights_bytes
+    assert (plan.share, plan.learned, plan.taken_graph_bytes) == (0.902, 0, round(2.67 * GIB))
