@@ -16,6 +16,9 @@ from tests.real import measured
 from tests.real.server import HOME, drop_page_cache, free_port, real_server, until
 from tests.real.watching import ALARMS, watching
 
+#: two servers beside each other on a loaded machine
+READY_S = 400.0
+
 
 def test_the_port_is_taken_while_sgmon_already_watches(tmp_path: Path) -> None:
     """Said as soon as the stranger listens, long before the server itself finds out."""
@@ -63,8 +66,8 @@ def test_two_nodes_of_which_the_second_loses_its_rank(phase: str, tmp_path: Path
         watching(tmp_path / "node1.jsonl.gz", pid=second.pid) as of_second,
     ):
         if phase == "ready":
-            assert of_first.wait_for("ready", "crashed").state == "ready", of_first.history()
-            assert of_second.wait_for("ready", "crashed").state == "ready", of_second.history()
+            assert of_first.wait_for("ready", "crashed", timeout_s=READY_S).state == "ready", of_first.history()
+            assert of_second.wait_for("ready", "crashed", timeout_s=READY_S).state == "ready", of_second.history()
         else:
             second.wait_for_line("TP1] Load weight begin")
         assert not ALARMS & set(of_first.states() + of_second.states()), (
