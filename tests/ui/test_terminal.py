@@ -13,6 +13,8 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pyte
 import pytest
@@ -23,7 +25,7 @@ ROWS, COLUMNS = 24, 80
 class Terminal:
     """A child in a pty, and what a terminal makes of its output."""
 
-    def __init__(self, snapshot: str) -> None:
+    def __init__(self, *program: str) -> None:
         self.screen = pyte.Screen(COLUMNS, ROWS)
         self.stream = pyte.ByteStream(self.screen)
         self.output = b""
@@ -31,7 +33,7 @@ class Terminal:
         if self.pid == 0:
             own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
             env = {**own, "TERM": "xterm-256color", "TEXTUAL_ANIMATIONS": "none"}
-            os.execve(sys.executable, [sys.executable, "-m", "tests.ui.preview", snapshot], env)
+            os.execve(sys.executable, [sys.executable, "-m", *program], env)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.mode = termios.tcgetattr(self.fd)
 
@@ -67,7 +69,12 @@ class Terminal:
 
 @pytest.fixture
 def terminal() -> Iterator[Terminal]:
-    child = Terminal("stuck")
+    with closing(Terminal("tests.ui.preview", "stuck")) as child:
+        yield child
+
+
+@contextmanager
+def closing(child: Terminal) -> Iterator[Terminal]:
     yield child
     try:
         os.kill(child.pid, signal.SIGKILL)
@@ -172,3 +179,20 @@ def test_after_a_storm_of_resizes_the_screen_has_the_last_size(terminal: Termina
     while "quit" not in terminal.screen.display[29] or "STALLED" not in terminal.screen.display[0]:
         assert time.monotonic() < deadline, terminal.screen.display
         terminal.read_some()
+
+
+@pytest.mark.slow
+def test_a_terminal_that_takes_no_output_does_not_stop_the_collection(tmp_path: Path) -> None:
+    published = tmp_path / "published"
+    with closing(Terminal("tests.ui.collecting", str(published))) as terminal:
+        terminal.read_until(b"TP0", 100)
+        for _ in range(200):  # nobody reads from here on: pages fill the pty, and the loop of the screen stands
+            os.write(terminal.fd, b"vq")
+            select.select([], [], [], 0.01)
+        before = published.stat().st_size
+        deadline = time.monotonic() + 60
+        while published.stat().st_size < before + 12:  # at most four a second, one where only the time moves
+            assert time.monotonic() < deadline, "the engine waits for the terminal"
+            select.select([], [], [], 0.1)
+        os.kill(terminal.pid, signal.SIGTERM)
+        terminal.drain()
