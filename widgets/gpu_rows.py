@@ -172,13 +172,13 @@ def row_line(row: GpuRow, widths: Widths) -> Line:
     """The numbers of a GPU."""
     rank = rank_words(row)
     mark = "!" if row.stands_out else " "
-    label = "bad" if row.error else ("odd" if row.stands_out else "strong")
+    label = "bad" if row.error else ("odd" if row.stands_out else "")
     spans: list[tuple[str, str]] = [(mark, label), cell(indexes(row), widths.index, label), (" ", "")]
     spans += [cell(rank, widths.rank, label if row.stands_out else ("dim" if rank == "-" else "")), (" ", "")]
     if row.error:
         return (*spans, (row.error, "bad"))
     spans += [*bar(row.share, widths.bar), (" ", "")] if widths.bar else []
-    spans.append(cell(f"{gib(row.used)}/{gib(row.total)}", 12, "strong", "right"))
+    spans.append(cell(f"{gib(row.used)}/{gib(row.total)}", 12, "", "right"))
     spans.append(cell(percent(row.util), 6, _util_style(row), "right"))
     if widths.power:
         spans.append(cell("?" if row.power is None else f"{_steady(row.power)}W", 6, "dim", "right"))

@@ -182,7 +182,7 @@ def _label(row: RankRow) -> str:
 
 def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int, ends: tuple[bool, bool]) -> Line:
     mark = "!" if row.odd else " "
-    label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "strong")
+    label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "")
     has_failed, has_ended = ends
     spans = [cell(mark + _label(row), label_width, label_style)]
     for state, cells in zip(row.cells, widths, strict=True):

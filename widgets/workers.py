@@ -254,7 +254,7 @@ def header_line(layout: Layout) -> Line:
 
 def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
     """One process, or several that look the same."""
-    label_style = "odd" if row.odd else ("strong" if row.is_rank else "")
+    label_style = "odd" if row.odd else ""
     line: Line = (
         (" ", ""),
         ("!" if row.odd else " ", "odd"),

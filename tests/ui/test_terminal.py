@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -16,8 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyte
 import pytest
+
+from tests.ui.repeating import RepeatingScreen, RepeatingStream
 
 ROWS, COLUMNS = 24, 80
 
@@ -26,8 +28,8 @@ class Terminal:
     """A child in a pty, and what a terminal makes of its output."""
 
     def __init__(self, *program: str) -> None:
-        self.screen = pyte.Screen(COLUMNS, ROWS)
-        self.stream = pyte.ByteStream(self.screen)
+        self.screen = RepeatingScreen(COLUMNS, ROWS)
+        self.stream = RepeatingStream(self.screen)
         self.output = b""
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -53,8 +55,9 @@ class Terminal:
             return False
         self.output += chunk
         self.stream.feed(chunk)
-        if b"\x1b[6n" in chunk:  # as a terminal does when it has painted
-            os.write(self.fd, b"\x1b[1;1R")
+        for answer in self.screen.answers:  # where the cursor is, when it has painted
+            os.write(self.fd, answer.encode())
+        self.screen.answers.clear()
         return bool(chunk)
 
     def drain(self, limit_s: float = 20.0) -> None:
@@ -122,8 +125,26 @@ def test_the_screen_is_whole_again_after_ctrl_z_and_fg(terminal: Terminal) -> No
     terminal.read_some()
     terminal.output = b""
     os.kill(terminal.pid, signal.SIGCONT)
-    terminal.read_until(b"STALLED", 10)
-    terminal.read_until(b"workers", 10)
+    terminal.screen.reset()
+    deadline = time.monotonic() + 40
+    while "quit" not in terminal.screen.display[-1] or "STALLED" not in terminal.screen.display[0]:
+        assert time.monotonic() < deadline, terminal.screen.display
+        terminal.read_some()
+    assert all(row.strip() for row in terminal.screen.display)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_repeats_characters_is_recognized_and_gets_rules_as_one(terminal: Terminal) -> None:
+    terminal.read_until(b"STALLED")
+    os.write(terminal.fd, b"v")
+    terminal.read_until(b"what was not seen")
+    os.write(terminal.fd, b"q")
+    terminal.read_until("─\x1b[".encode())  # its second overview: the answer has come by then
+    assert re.search("─\x1b\\[\\d+b".encode(), terminal.output)
+    deadline = time.monotonic() + 40
+    while not any("─" * 20 in row for row in terminal.screen.display):
+        assert time.monotonic() < deadline, terminal.screen.display
+        terminal.read_some()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from tui_app.output.pens import PLAIN, Pen, change
 _GAP = 4  # equal cells between two changed ones that are not dearer to send than a movement
 _ERASE = 5  # blanks to the end of a row from which erasing is shorter
 _SKIP = 9  # blanks within a row from which erasing and moving is shorter
+_LINES = 3  # rows down to which line feeds are not longer than a movement
 _WORTH_ERASING = 100  # bytes: erasing may flicker, and ends what the terminal has selected
 _BLANK: Cell = (" ", PLAIN)
 
@@ -62,9 +63,20 @@ def _runs(before: Row, after: Row) -> list[tuple[int, int]]:
 
 
 def _costs_no_pen(row: Row, begin: int, end: int) -> bool:
-    """Whether these cells can be written with the pen of the cell before them."""
-    pen = row[begin - 1][1]
-    return all(cell[1] == pen or (cell[0] == " " and _is_alike(cell[1], pen)) for cell in row[begin:end])
+    """Whether these cells can be written with the pen of the cell before them, or, blanks, with that of the next."""
+    pen, behind = row[begin - 1][1], row[end][1]
+    if all(cell[1] == pen or (cell[0] == " " and _is_alike(cell[1], pen)) for cell in row[begin:end]):
+        return True
+    return end - begin < _GAP and all(cell[0] == " " and _is_alike(cell[1], behind) for cell in row[begin:end])
+
+
+def _pen_ahead(row: Row, x: int, end: int) -> Pen:
+    """The pen of the next character, if the blank here looks the same in it; else the blank's own."""
+    pen = row[x][1]
+    for char, ahead in row[x + 1 : end]:
+        if char != " ":
+            return ahead if _is_alike(ahead, pen) else pen
+    return pen
 
 
 def _is_alike(one: Pen, other: Pen) -> bool:
@@ -129,7 +141,7 @@ class _Sender:
                 x = self._erase(row, x, blanks)
                 continue
             if pen is not self.pen and (char != " " or not _is_alike(pen, self.pen)):
-                self._use(pen)  # else a blank looks the same in both
+                self._use(pen if char != " " else _pen_ahead(row, x, end))  # else a blank looks the same in both
             x = self._write(row, x, end)
             self.x = x if x < len(row) else None
 
@@ -179,11 +191,11 @@ class _Sender:
     def _move(self, x: int, y: int, row: Row) -> None:
         if self.y == y and self.x == x:
             return
-        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
+        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"]
         if self.y == y and self.x is not None and x > self.x:
             ways.append(_forward(x - self.x))
-        if self.y is not None and y - self.y == 1:
-            ways.append("\r\n" + self._over(row[:x]))
+        if self.y is not None and 0 < y - self.y <= _LINES:
+            ways.append("\r\n" * (y - self.y) + self._over(row[:x]))
         self.parts.append(min(ways, key=len))
         self.y, self.x = y, x
 

@@ -47,14 +47,16 @@ _FIRST_GREY = 232
 
 @lru_cache(maxsize=4096)
 def frugal(pen: Pen) -> Pen:
-    """A look with a shorter sequence: a grey is the terminal's faint, another colour the nearest of its first 16."""
+    """A look with a shorter sequence: a grey is the terminal's faint, another colour the nearest of its first 16, and
+    not bold too unless it is reversed."""
     found = _OF_PALETTE.fullmatch(pen.fore)
     if found is None:
         return pen
     number = int(found[1])
     if number >= _FIRST_GREY:
         return pen if pen.attributes else Pen("", pen.back, frozenset("2"))
-    return pen._replace(fore=_colour(Color.from_ansi(number), ColorSystem.STANDARD, True))
+    attributes = pen.attributes if "7" in pen.attributes else pen.attributes - {"1"}
+    return Pen(_colour(Color.from_ansi(number), ColorSystem.STANDARD, True), pen.back, attributes)
 
 
 @lru_cache(maxsize=4096)
