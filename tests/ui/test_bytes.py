@@ -37,7 +37,7 @@ def sent(old: list[Row], new: list[Row]) -> int:
     return len(difference(old, new, REPEATS).encode())
 
 
-@pytest.mark.parametrize("make", [fakes.stuck, fakes.loading, fakes.ready, fakes.crashed])
+@pytest.mark.parametrize("make", [fakes.stuck, fakes.importing, fakes.ready, fakes.crashed])
 async def test_a_page_and_the_way_back_cost_at_most_4_kb(make: Callable[[], Snapshot], tmp_path: Path) -> None:
     async with running(make(), SIZE, log=tmp_path / "a.log") as (app, _, pilot):
         await pilot.pause()

@@ -12,7 +12,7 @@ _GAP = 4  # equal cells between two changed ones that are not dearer to send tha
 _ERASE = 5  # blanks to the end of a row from which erasing is shorter
 _SKIP = 9  # blanks within a row from which erasing and moving is shorter
 _LINES = 3  # rows down to which line feeds are not longer than a movement
-_WORTH_ERASING = 100  # bytes: erasing may flicker, and ends what the terminal has selected
+_WORTH_ERASING = 24  # bytes: erasing may flicker, and ends what the terminal has selected
 _BLANK: Cell = (" ", PLAIN)
 
 
