@@ -151,7 +151,7 @@ def watch_parser() -> argparse.ArgumentParser:
     add_host_arguments(parser)
     add_screen_arguments(parser)
     parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
-    parser.set_defaults(seconds="0")
+    parser.set_defaults(seconds="0", probe="")
     return parser
 
 

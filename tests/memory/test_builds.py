@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -92,6 +94,8 @@ def test_a_cold_start_is_not_what_is_usual_for_a_warm_one():
 def test_files_in_the_caches_are_counted_when_the_start_is_first_seen(tmp_path):
     environ = {"HOME": str(tmp_path), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), "USER": "u"}
     with subprocess.Popen(["sleep", "60"], env=environ) as child:
+        while not Path(f"/proc/{child.pid}/environ").read_bytes():  # blank for a moment while it is executed
+            os.sched_yield()
         server = Server(child.pid, 1)
         assert describe("/proc", server).cache_files == 0
         (tmp_path / ".triton/cache/ab").mkdir(parents=True)

@@ -83,14 +83,14 @@ def describe(root: str, server: Server) -> StartReading:
         env=telling(environ or {}),
         mount=mount.fstype if mount is not None else "",
         cached=None if not folder or remote else cached_share(inside.reach(folder)),
-        cache_files=None if environ is None else _cache_files(inside, environ),
+        cache_files=_cache_files(inside, environ) if environ else None,
         missing=(hidden,) if environ is None else (),
     )
 
 
 def _cache_files(inside: inner.Inside, environ: dict[str, str]) -> int | None:
     """Files in the caches of compiled kernels, counted up to a limit; None where one lies on a remote file system, or
-    may not be read."""
+    may not be read. A title blanks the environment, and without it nobody knows where they are."""
     count = 0
     for path in compile_caches(environ):
         here = inside.reach(path)
