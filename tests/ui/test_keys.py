@@ -16,6 +16,7 @@ from textual.dom import DOMNode
 
 import tui_app
 import widgets
+from sgmon.commands.bundling import BundleError
 from sgmon.model import Snapshot
 from sgmon.settings import Settings
 from tests.ui import fakes
@@ -285,6 +286,11 @@ def _stand_ins(app: SgmonApp, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(SgmonApp, "_cells", cells)
     monkeypatch.setattr(app, "action_suspend_process", lambda: calls.append("suspend"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise BundleError("no bundle of a fake engine")
+
+    monkeypatch.setattr("sgmon.commands.bundling.make", refuse)
     monkeypatch.setattr("tui_app.copying.show_plain", lambda *_: None)
     monkeypatch.setattr("sgmon.commands.bundling.write", lambda *_: calls.append("write") or Path("report"))
 
