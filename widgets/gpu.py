@@ -199,7 +199,7 @@ def _of_nodes(snapshot: Snapshot, long: bool) -> GpuView:
             node=clean(view.name, 24), keys=((view.name, row.indexes[0]),)
         )
         for view, found in views
-        for row in found.rows
+        for row in (found.rows if view.heard else map(_as_last_heard, found.rows))
     ]
     names = sorted({gpu.name for view in snapshot.nodes for gpu in view.snapshot.gpu.gpus if gpu.name})
     missing = [(view.name, found) for view, found in views if found.unavailable]
@@ -211,6 +211,11 @@ def _of_nodes(snapshot: Snapshot, long: bool) -> GpuView:
         unavailable=f"{clean(missing[0][0], 24)}: {missing[0][1].unavailable}" if missing else "",
         remedy=missing[0][1].remedy if missing else "",
     )
+
+
+def _as_last_heard(row: GpuRow) -> GpuRow:
+    """Of a node that is silent: what its memory was; what it does now is not known."""
+    return row._replace(util=None, power=None, temperature=None, whys=(), odd=False, notes="as last heard")
 
 
 def _row(gpu: Gpu, summary: GpuSummary, odd: bool, spinning: Sequence[int]) -> GpuRow:

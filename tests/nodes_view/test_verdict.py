@@ -171,6 +171,48 @@ def test_nodes_that_wait_for_each_other_do_not_meet() -> None:
     assert set(cluster.verdict.nodes) == {"node-a", "node-b"}
 
 
+def _servers_of_their_own(**second: object) -> Cluster:
+    """Two nodes whose servers do not say that they are one."""
+    cluster = Cluster()
+    for index, name in enumerate(cluster.names):
+        more = second if index else {}
+        cluster[name].args = replace(cluster[name].args, nnodes=1, node_rank=0, tp=2, **more)  # type: ignore[arg-type]
+        cluster.begin(name)
+        cluster[name].to("weights")
+    return cluster.run(3)
+
+
+def test_of_servers_of_their_own_all_must_be_ready() -> None:
+    cluster = _servers_of_their_own()
+    for name in ("node-a", "node-b"):
+        assert cluster.verdict.state != "ready"
+        cluster[name].log("The server is fired up and ready to roll!")
+        cluster[name].answers(200)
+        cluster.run(4)
+    assert cluster.verdict.headline == "the servers on node-a and node-b are ready"
+
+
+def test_a_headless_node_has_no_ready_line_of_its_own() -> None:
+    cluster = _servers_of_their_own(headless=True)
+    cluster["node-a"].log("The server is fired up and ready to roll!")
+    cluster["node-a"].answers(200)
+    cluster.run(4)
+    assert cluster.verdict.state == "ready" and cluster.verdict.headline.startswith("node-a: ")
+
+
+def test_stacks_of_all_nodes_are_merged() -> None:
+    cluster = loading()
+    dumps(cluster, "TP3")
+    cluster.run(1)
+    (view,) = cluster.snapshot.stack_views
+    assert [(found.ranks, found.outlier) for found in view.classes] == [
+        (("TP3",), True),
+        (("TP0", "TP1", "TP2"), False),
+    ]
+    assert {dump.rank for dump in cluster.snapshot.stacks} == {"TP0", "TP1", "TP2", "TP3"}
+    assert len(cluster.snapshot.of_node("node-b").stack_views[0].classes) == 2
+
+
 class TestSilence:
     """A node whose link is cut."""
 
@@ -196,6 +238,7 @@ class TestSilence:
         cluster.run(120)
         assert (cluster.verdict.state, cluster.verdict.rule) == ("unknown", "node-silent")
         assert cluster.verdict.headline.startswith("node-b: no word for 2m")
+        assert cluster.verdict.next[0].text == "See whether node-b answers, and whether it runs"
         assert not {"stalled", "suspect", "stopped", "crashed"} & set(cluster.states())
 
     def test_it_comes_back(self) -> None:

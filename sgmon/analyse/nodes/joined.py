@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.by_design import NODE_LATE_S
-from sgmon.analyse.nodes.whole import Whole, named, on_node, silence
+from sgmon.analyse.nodes.whole import Whole, link_step, named, on_node, silence
 from sgmon.model import Evidence, NextStep, NodeView, Rank, RankState, Verdict
 from sgmon.units import plural, rank_list
 
@@ -104,7 +104,8 @@ def _unheard(whole: Whole, waiting: list[NodeView], unheard: list[NodeView]) -> 
     words = f"{first.name}: {silence(whole, first)}, so that nobody knows why it has not joined"
     if len(unheard) > 1:
         words = f"{named(unheard)}: no word, so that nobody knows why they have not joined"
-    return _verdict(whole, waiting, unheard, f"{words}; {_waiters(whole, waiting)}")
+    found = _verdict(whole, waiting, unheard, f"{words}; {_waiters(whole, waiting)}")
+    return replace(found, next=(link_step(first), *found.next))
 
 
 def _unwatched(whole: Whole, waiting: list[NodeView]) -> Verdict | None:

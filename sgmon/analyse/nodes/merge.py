@@ -119,8 +119,13 @@ def _key(rank: Rank) -> SortKey:
 def head_of(views: Sequence[NodeView]) -> NodeView:
     """Node rank 0 of the server, or the first node with a server, or the first node."""
     served = [view for view in views if view.server is not None]
-    zero = (v for v in served if v.server is not None and v.server.args_known and v.server.args.node_rank == 0)
-    return next(zero, served[0] if served else views[0])
+    return next(filter(leads, served), served[0] if served else views[0])
+
+
+def leads(view: NodeView) -> bool:
+    """Whether it is the node that serves, and can tell for the whole."""
+    server = view.server
+    return server is not None and server.args_known and server.args.node_rank == 0 and not server.args.headless
 
 
 def merged(snapshot: Snapshot, parts: Sequence[Part], head: NodeView) -> Snapshot:

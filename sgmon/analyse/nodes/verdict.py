@@ -16,7 +16,8 @@ from sgmon.analyse.diagnosis.verdict import settle
 from sgmon.analyse.nodes.compare import difference_facts
 from sgmon.analyse.nodes.deaths import crashed
 from sgmon.analyse.nodes.joined import WAITS, not_joined
-from sgmon.analyse.nodes.whole import Whole, judged, named, on_node, silence, silent_facts, steps_on
+from sgmon.analyse.nodes.merge import leads
+from sgmon.analyse.nodes.whole import Whole, judged, link_step, named, on_node, silence, silent_facts, steps_on
 from sgmon.model import Evidence, Missing, NodeView, Rank, Verdict
 from sgmon.servers import registry
 from sgmon.units import plural
@@ -88,7 +89,7 @@ def ready(whole: Whole) -> Verdict | None:
         words = f"the servers on {named(served)} are ready"
         return Verdict("ready", words, phase="serving", confidence=0.98, rule="ready", evidence=facts)
     head = whole.head
-    if not head.heard or head.verdict.state not in ("ready", "unhealthy") or not _is_head(head):
+    if not head.heard or head.verdict.state not in ("ready", "unhealthy") or not leads(head):
         return None
     verdict = on_node(head.verdict, head)
     rest = [view for view in served if view is not head]
@@ -96,11 +97,6 @@ def ready(whole: Whole) -> Verdict | None:
     evidence = (*verdict.evidence[:3], *((fact,) if fact is not None else ()), *verdict.evidence[3:])
     sure = min(verdict.confidence, 0.85) if whole.silent else verdict.confidence
     return replace(verdict, evidence=evidence, confidence=sure, nodes=())
-
-
-def _is_head(view: NodeView) -> bool:
-    """Whether it is the node that can tell for the whole."""
-    return view.server is not None and view.server.args.node_rank == 0
 
 
 def _ready_words(views: Sequence[NodeView]) -> str:
@@ -155,6 +151,7 @@ def _silent_culprit(whole: Whole, ranks: Sequence[Rank], found: Verdict) -> Verd
         confidence=round(found.confidence * 0.7, 2),
         rule="node-silent",
         nodes=tuple(view.name for view in silent),
+        next=(link_step(silent[0]), *found.next),
     )
 
 
@@ -171,6 +168,7 @@ def head_silent(whole: Whole) -> Verdict | None:
         confidence=0.9,
         rule="node-silent",
         nodes=tuple(view.name for view in served),
+        next=(link_step(served[0]),),
     )
 
 

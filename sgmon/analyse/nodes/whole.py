@@ -45,7 +45,8 @@ class Whole(Struct, frozen=True):
     @property
     def is_one_server(self) -> bool:
         """Whether the nodes run one server together, by its own arguments; else each has a server of its own."""
-        return any(view.server is not None and view.server.args.nnodes > 1 for view in self.views)
+        servers = [view.server for view in self.views if view.server is not None]
+        return any(server.args.nnodes > 1 or server.args.headless for server in servers)
 
     def in_state(self, *states: str) -> list[NodeView]:
         """Heard nodes whose own verdict has one of these states."""
@@ -112,6 +113,12 @@ def silence(whole: Whole, view: NodeView) -> str:
     words = "no word yet" if last_t is None else f"no word for {age(whole.t - last_t)}"
     why = reading.why if reading is not None else ""
     return f"{words}: {why}" if why else f"{words} (its link or the host)"
+
+
+def link_step(view: NodeView) -> NextStep:
+    """What helps against the silence of a node."""
+    remedy = view.reading.remedy if view.reading is not None else ""
+    return NextStep(f"{view.name}: {remedy}" if remedy else f"See whether {view.name} answers, and whether it runs")
 
 
 def silent_facts(whole: Whole) -> list[Evidence]:
