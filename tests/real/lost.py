@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,17 @@ def memory_group(limit_bytes: int) -> Iterator[tuple[str, ...]]:
     try:
         yield "sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"
     finally:
-        until(lambda: not (group / "cgroup.procs").read_text().split(), 30, "an empty group")
+        until(lambda: _emptied(group), 30, "an empty group")
         group.rmdir()
+
+
+def _emptied(group: Path) -> bool:
+    """Whether nothing runs in the group any more. The OOM killer may leave orphans of the server there: they are ended."""
+    left = (group / "cgroup.procs").read_text().split()
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+    return not left
 
 
 def full_tmpfs(at: str) -> tuple[str, ...]:
