@@ -112,9 +112,8 @@ class Outlet:
             assert isinstance(reading, LogReading)
             if len(reading.text) > left:
                 head, tail = _cut(reading, left)
-                if tail.text:
-                    self._log.appendleft(replace(event, reading=tail))
-                event, reading = replace(event, reading=head), head
+                self._log.appendleft(replace(event, reading=tail))
+                event, reading, left = replace(event, reading=head), head, 0
             taken.append(event)
             left -= max(1, len(reading.text))
             self._log_size -= len(reading.text)
@@ -136,7 +135,7 @@ class Outlet:
 
 def _cut(reading: LogReading, most: int) -> tuple[LogReading, LogReading]:
     """Two readings of the same text, the first of at most ``most`` characters. Cut in the middle of a line where it
-    has no end near. An offset counts bytes: that of the second is as good as the text can be encoded."""
+    has no end. An offset counts bytes: that of the second is as good as the text can be encoded."""
     at = reading.text.rfind("\n", 0, most) + 1 or most
     head, tail = reading.text[:at], reading.text[at:]
     offset = reading.offset + len(head.encode("utf-8", "replace"))

@@ -19,6 +19,7 @@ from sgmon.remote import hosts
 from sgmon.remote.hosts import reach
 from sgmon.settings import Settings
 from tests.demo.playing import eventually
+from tests.fakenvml.library import State, build
 from tests.nodes.test_packing import pythons
 from tests.nodes.watching import Watch
 
@@ -29,6 +30,11 @@ ENV = "env SGMON_TEST_NODE={}"
 def server() -> Iterator[DemoServer]:
     with demo.start("healthy", tp=2, speed=15.0) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def nvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("nvml"))
 
 
 def collectors(name: str) -> list[int]:
@@ -160,3 +166,29 @@ def test_a_machine_that_is_silent_holds_up_neither_the_others_nor_the_end():
         began = time.monotonic()
         assert watch.stop() < 2.0
         assert time.monotonic() - began < 2.0
+
+
+def test_a_driver_that_hangs_there_is_a_finding_here(nvml_folder, tmp_path):
+    """NVML's child runs from the archive, too: by the oldest Python, without pynvml installed."""
+    state = State(tmp_path / "nvml.txt")
+    state.write("count 2")
+    via = f"{ENV} LD_LIBRARY_PATH={nvml_folder} FAKE_NVML_STATE={state.path}"
+    with Watch([reach("gpus", via, pythons()[1 % len(pythons())])]) as watch:
+        watch.wait_for(lambda: len(watch.snapshot("gpus").gpu.gpus) == 2)
+        assert watch.snapshot("gpus").gpu.unavailable == ""
+        state.write("count 2", "delay nvmlDeviceGetMemoryInfo* 1 60")
+        watch.wait_for(lambda: "GPU 1 hangs" in watch.snapshot("gpus").gpu.unavailable)
+    eventually(lambda: not collectors("gpus"), 20)
+
+
+def test_py_spy_that_is_not_there_is_said_with_a_remedy(server):
+    via = "env -i PATH=/nowhere SGMON_TEST_NODE={}"
+    python = next(path for path in ("/usr/bin/python3", sys.executable) if Path(path).exists())
+    with Watch([reach("nospy", via, python)], Settings(pid=server.pid, gpu=False)) as watch:
+        watch.wait_for(lambda: watch.snapshot("nospy").ranks)
+        watch.source.request_stacks(None, 1, False, "key D")
+        dumps = watch.wait_for(lambda: watch.snapshot("nospy").stacks)
+        if not dumps[0].error:
+            pytest.skip("py-spy stands beside the only Python here")
+        assert "py-spy is not installed" in dumps[0].error
+        assert "pip install py-spy" in dumps[0].missing[0].remedy
