@@ -39,7 +39,7 @@ _KNOWN: tuple[tuple[str, str, bool], ...] = (
     ),
     (
         r"(?i)python3?[\w.]*: (?:command )?not found|python.*(?:No such file or directory|executable file not found)"
-        r"|execve\(\): python|not found: python|Unknown command: python",
+        r"|execve\(\): python|not found: python|executable file not found.*python",
         "install Python 3.8 or newer there, or name the one that is there with --remote-python",
         True,
     ),
