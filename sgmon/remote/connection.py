@@ -12,7 +12,8 @@ from sgmon.remote.wire import MARK, Unpacker
 
 _CHUNK = 1 << 16
 _STDERR_KEPT, _NOISE_KEPT = 8192, 1 << 16
-_ENDS_S, _KILLED_S = 0.3, 0.2
+#: for a command to end by itself, and after it was killed
+ENDS_S, _KILLED_S = 0.2, 0.2
 
 
 class Connection:
@@ -104,17 +105,17 @@ class Connection:
         """The exit code; None while it runs."""
         return self._process.poll()
 
-    def end(self) -> int | None:
-        """Close its stdin, which ends the collector, and see that the command ends too: within half a second."""
+    def end(self, wait_s: float = ENDS_S) -> int | None:
+        """Close its stdin, which ends the collector; a command that has not ended after ``wait_s`` is killed."""
         self._pipes[0].close()
-        for number, wait_s in ((None, _ENDS_S), (signal.SIGKILL, _KILLED_S)):
+        for number, patience_s in ((None, wait_s), (signal.SIGKILL, _KILLED_S)):
             try:
                 if number is not None:
                     os.killpg(self._process.pid, number)
             except ProcessLookupError:
                 pass
             try:
-                self._process.wait(wait_s)
+                self._process.wait(patience_s)
                 break
             except subprocess.TimeoutExpired:
                 continue  # in the kernel: left behind

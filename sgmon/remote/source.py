@@ -16,7 +16,7 @@ from sgmon.collect.probes.base import Clock
 from sgmon.collect.source import TICK_S
 from sgmon.model import Event, NodeReading
 from sgmon.remote import refusals
-from sgmon.remote.connection import Connection
+from sgmon.remote.connection import ENDS_S, Connection
 from sgmon.remote.hosts import Reach
 from sgmon.remote.link import Link
 from sgmon.remote.log_place import LogPlace
@@ -133,7 +133,8 @@ class RemoteSource:
         try:
             refusal = yield from self._serve(connection, link)
         finally:
-            code = connection.end()
+            hurry = self._stopping.is_set() and self.reading.state != "live"
+            code = connection.end(0.0 if hurry else ENDS_S)
         if self._stopping.is_set():
             return
         if refusal is None:
@@ -195,7 +196,7 @@ class RemoteSource:
         now = self.clock.now()
         state = link.state(now)
         if state and (state != self.reading.state or now - self._told_t >= TOLD_EVERY_S):
-            why = "" if state == "live" else "no word: the link or the host hangs"
+            why = "" if state == "live" else "the link or the host hangs"
             yield self._now_is(state, why, "", **link.facts(now))
         yield from self._tick()
 

@@ -14,7 +14,7 @@ import pytest
 
 from sgmon import demo
 from sgmon.demo import DemoServer
-from sgmon.model import LogReading, StacksReading
+from sgmon.model import GpuReading, LogReading, StacksReading
 from sgmon.remote import hosts
 from sgmon.remote.hosts import reach
 from sgmon.settings import Settings
@@ -177,8 +177,14 @@ def test_a_driver_that_hangs_there_is_a_finding_here(nvml_folder, tmp_path):
         watch.wait_for(lambda: len(watch.snapshot("gpus").gpu.gpus) == 2)
         assert watch.snapshot("gpus").gpu.unavailable == ""
         state.write("count 2", "delay nvmlDeviceGetMemoryInfo* 1 60")
-        watch.wait_for(lambda: "GPU 1 hangs" in watch.snapshot("gpus").gpu.unavailable)
+        watch.wait_for(lambda: any("hangs" in words for words in said(watch)))
     eventually(lambda: not collectors("gpus"), 20)
+
+
+def said(watch: Watch) -> list[str]:
+    """What readings of GPUs say of the driver, or of one GPU."""
+    readings = [event.reading for _, event in list(watch.came) if isinstance(event.reading, GpuReading)]
+    return [words for one in readings for words in (one.unavailable, *(gpu.error for gpu in one.gpus))]
 
 
 def test_py_spy_that_is_not_there_is_said_with_a_remedy(server):
