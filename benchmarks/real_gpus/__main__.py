@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ def main() -> int:
         "--budget", type=float, default=3600.0, help="seconds; what does not fit any more is left out"
     )
     parser.add_argument("--pack", type=Path, help="a tar.xz of everything, written anew after each scenario")
+    parser.add_argument("--extra", default="", help="further arguments of the server, the last word: '--ep-size 8'")
     parser.add_argument("scenarios", nargs="*", help="default: all that need as many GPUs as there are")
     args = parser.parse_args()
     table = VLLM if args.family == "vllm" else SGLANG
@@ -39,7 +41,15 @@ def main() -> int:
         if limit < LEAST_S:
             print(f"{name}: left out, {left:.0f} s left", flush=True)
             continue
-        place = Place(args.family, args.site, args.model, args.out, gpus, args.port + 20 * number)
+        place = Place(
+            args.family,
+            args.site,
+            args.model,
+            args.out,
+            gpus,
+            args.port + 20 * number,
+            tuple(shlex.split(args.extra)),
+        )
         try:
             said = Run(place, name, table[name], limit).go()
         except Exception as err:  # the next scenario is worth its try

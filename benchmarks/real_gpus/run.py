@@ -49,6 +49,7 @@ class Place(NamedTuple):
     out: Path
     gpus: tuple[int, ...]
     port: int
+    extra: tuple[str, ...] = ()
 
 
 def command(place: Place, scenario: Scenario) -> list[str]:
@@ -64,8 +65,27 @@ def command(place: Place, scenario: Scenario) -> list[str]:
     ends = ["--port", str(place.port), "--host", "127.0.0.1"]
     if place.family == "vllm":
         length = [] if "--max-model-len" in args else ["--max-model-len", "8192"]
-        return [python, str(place.site / "bin" / "vllm"), "serve", str(place.model), *length, *args, *ends]
-    return [python, "-m", "sglang.launch_server", "--model-path", str(place.model), *ends, *TESTS, *args]
+        return [
+            python,
+            str(place.site / "bin" / "vllm"),
+            "serve",
+            str(place.model),
+            *length,
+            *args,
+            *ends,
+            *place.extra,
+        ]
+    return [
+        python,
+        "-m",
+        "sglang.launch_server",
+        "--model-path",
+        str(place.model),
+        *ends,
+        *TESTS,
+        *args,
+        *place.extra,
+    ]
 
 
 def environment(place: Place, scenario: Scenario) -> dict[str, str]:
