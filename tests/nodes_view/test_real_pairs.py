@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sgmon.analyse.nodes.store import NodesStore
-from sgmon.model import Event, NodeReading, ProcsReading, RankState, Role, ServerReading, Snapshot
+from sgmon.history.from_snapshot import start_of
+from sgmon.model import Event, LogReading, NodeReading, ProcsReading, RankState, Role, ServerReading, Snapshot
 from tests.nodes_view.pairs import base_epoch, events_of, play, told
 
 FALSE = {"suspect", "stalled", "stopped", "crashed", "unknown", "will-fail", "unhealthy"}
 #: in seconds of the watch: node 1 has its rank from 48.2 on and loads, the whole is ready at 56
 AT_S, READY_S = 48.5, 64.0
+
+_FORM = "%Y-%m-%d %H:%M:%S"
 
 Make = Callable[[Event], "Event | None"]
 
@@ -56,13 +61,22 @@ def test_a_healthy_start_of_two_nodes_is_ready_once_and_never_called_anything_ba
     assert 55 <= said[-1][0] <= 58
 
 
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+
+
 def _off(events: Iterable[Event], offset_s: float) -> Iterator[Event]:
-    """What a node's wall clock wrote, off by this: the start of its server."""
+    """What a node's wall clock wrote, off by this: the start of its server, and the stamps in its log."""
+
+    def later(stamp: re.Match[str]) -> str:
+        return f"{datetime.strptime(stamp[0], _FORM) + timedelta(seconds=offset_s):{_FORM}}"
+
     for event in events:
         reading = event.reading
         if isinstance(reading, ServerReading) and reading.server is not None and reading.server.started_epoch:
             server = replace(reading.server, started_epoch=reading.server.started_epoch + offset_s)
             event = replace(event, reading=replace(reading, server=server))
+        elif isinstance(reading, LogReading):
+            event = replace(event, reading=replace(reading, text=_STAMP.sub(later, reading.text)))
         yield event
 
 
@@ -71,6 +85,20 @@ def test_the_ranks_of_both_nodes_are_in_one_table() -> None:
     *_, last = play([events_of("node-a", base), events_of("node-b", base)], base, until=READY_S)
     assert [(rank.name, rank.node) for rank in last.ranks] == [("TP0", "node-a"), ("TP1", "node-b")]
     assert last.log.ready_line is not None and {m.rank for m in last.log.milestones} >= {"TP0", "TP1"}
+
+
+@pytest.mark.parametrize("offset_s", [0.0, 100.0, -7 * 3600.0])
+def test_the_finished_start_holds_both_nodes_in_one_time(offset_s: float) -> None:
+    """Milestones of node 1 are as many seconds after the head's beginning as they were, whatever its clock shows."""
+    base = base_epoch()
+    streams = [events_of("node-a", base), _off(events_of("node-b", base, offset_s=offset_s), offset_s)]
+    *_, last = play(streams, base, until=READY_S)
+    run = start_of(last, "ready")
+    at_s = {(one.name, one.rank): one.at_s for one in run.milestones}
+    assert {"TP0", "TP1"} <= {rank for _, rank in at_s}
+    assert abs(at_s["load_begin", "TP1"] - at_s["load_begin", "TP0"]) <= 3.0
+    assert run.duration_s is not None and abs(run.duration_s - 56.0) <= 3.0
+    assert run.key.parallel == "tp2 dp1 pp1 n2"
 
 
 def test_while_node_1_is_late_it_is_said_that_it_has_not_joined() -> None:

@@ -192,6 +192,17 @@ def test_of_servers_of_their_own_all_must_be_ready() -> None:
     assert cluster.verdict.headline == "the servers on node-a and node-b are ready"
 
 
+def test_of_servers_of_their_own_one_that_makes_no_progress_is_named() -> None:
+    cluster = _servers_of_their_own()
+    for rank in cluster["node-a"].ranks:
+        rank.does(cpu=0.5, read=5e7)
+    for rank in cluster["node-b"].ranks:
+        rank.gloo_wait()
+    cluster.run(45)
+    assert cluster.verdict.state == "stalled" and cluster.verdict.nodes == ("node-b",)
+    assert cluster.verdict.headline.startswith("node-b: no activity in the weight load, on any of 2 ranks")
+
+
 def test_a_headless_node_has_no_ready_line_of_its_own() -> None:
     cluster = _servers_of_their_own(headless=True)
     cluster["node-a"].log("The server is fired up and ready to roll!")
@@ -211,6 +222,15 @@ def test_stacks_of_all_nodes_are_merged() -> None:
     ]
     assert {dump.rank for dump in cluster.snapshot.stacks} == {"TP0", "TP1", "TP2", "TP3"}
     assert len(cluster.snapshot.of_node("node-b").stack_views[0].classes) == 2
+
+
+def test_stacks_of_servers_of_their_own_name_the_node() -> None:
+    cluster = _servers_of_their_own()
+    for name in cluster.names:
+        cluster[name].ranks[0].name = ""  # both have one rank, and it has no name
+        cluster[name].dump("", "barrier@torch/distributed/distributed_c10d.py")
+    cluster.run(1)
+    assert {dump.rank for dump in cluster.snapshot.stacks} == {"node-a", "node-b"}
 
 
 class TestSilence:

@@ -190,7 +190,16 @@ def _newest(times: Iterable[float | None]) -> float | None:
 
 
 def _stacks(parts: Sequence[Part]) -> tuple[StackDump, ...]:
-    return tuple(dump for part in parts for dump in part.view.snapshot.stacks)
+    """Of all nodes. Where two nodes have ranks of the same name (servers of their own), the node is in the name."""
+    owners: dict[str, set[str]] = {}
+    for part in parts:
+        for dump in part.view.snapshot.stacks:
+            owners.setdefault(dump.rank, set()).add(part.view.name)
+    return tuple(
+        replace(dump, rank=f"{part.view.name} {dump.rank}".strip()) if len(owners[dump.rank]) > 1 else dump
+        for part in parts
+        for dump in part.view.snapshot.stacks
+    )
 
 
 def _newest_request(parts: Sequence[Part]) -> StacksReading | None:

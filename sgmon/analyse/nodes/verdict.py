@@ -27,14 +27,12 @@ Rule = Callable[[Whole], "Verdict | None"]
 MOST_EVIDENCE = 6
 #: own rules that are about one node and certain whatever the others do
 _OWN_RULES = frozenset({"storage", "stale-lock", "build-lock"})
-#: rules that need to see all ranks: their own word on one node is not enough
-_COMPARING = frozenset({"peer-missing", "quiet", WAITS, "cpu-alone"})
 #: a split of ranks on one node alone is believed from here on
 _SURE = 0.7
 #: states in which a difference of versions or flags may be the reason
 _BAD = frozenset({"suspect", "stalled", "crashed", "waiting-by-design", "will-fail", "unhealthy", "unknown"})
-#: worst first, of states that are not decided by a rule of their own
-_WORST = ("will-fail", "unhealthy", "suspect", "stalled", "slow", "progressing", "unknown", "ready", "waiting")
+#: worst first: states in which a node does not say that it moves, or should not
+_WORSE = ("unhealthy", "stalled", "suspect", "unknown")
 
 
 def judge(whole: Whole) -> Verdict:
@@ -172,19 +170,41 @@ def head_silent(whole: Whole) -> Verdict | None:
     )
 
 
+def worst_server(whole: Whole) -> Verdict | None:
+    """Servers of their own: the worst verdict of any. Nobody waits for the other."""
+    served = [view for view in whole.heard if view.server is not None]
+    bad = [view for view in served if view.verdict.state in _WORSE]
+    if whole.is_one_server or not bad:
+        return None
+    first = min(bad, key=lambda view: (_WORSE.index(view.verdict.state), view.name))
+    return on_node(first.verdict, first)
+
+
+def nobody_moves(whole: Whole) -> Verdict | None:
+    """No heard node says that it moves, and the ranks together did not tell more: the worst of what they say."""
+    served = [view for view in whole.heard if view.server is not None]
+    still = [view for view in served if view.verdict.state in _WORSE and view.verdict.rule != WAITS]
+    if not still or len(still) < len(served):
+        return None
+    first = min(still, key=lambda view: (_WORSE.index(view.verdict.state), view.name))
+    ranks = [rank for view in still for rank in view.snapshot.ranks]
+    if whole.silent and not first.verdict.odd_ranks:
+        return _silent_culprit(whole, ranks, first.verdict)
+    return on_node(first.verdict, first)
+
+
 def furthest_behind(whole: Whole) -> Verdict | None:
-    """What the node does that is furthest behind; the worst of those in the same phase."""
+    """What the node does that is furthest behind, of those that move."""
     served = [view for view in whole.heard if view.server is not None]
     order = registry.get(whole.snapshot.family).phases.order
-    moving = [view for view in served if view.verdict.state in ("progressing", "slow")] or served
+    moving = [view for view in served if view.verdict.state not in _WORSE and view.verdict.rule != WAITS] or served
 
-    def place(view: NodeView) -> tuple[int, int, str]:
-        state = view.verdict.state
-        return order(view.snapshot.phase), _WORST.index(state) if state in _WORST else len(_WORST), view.name
+    def place(view: NodeView) -> tuple[int, bool, str]:
+        return order(view.snapshot.phase), view.verdict.state != "slow", view.name
 
     first = min(moving, key=place)
     verdict = on_node(first.verdict, first)
-    if verdict.rule in _COMPARING:  # alone it compares a part of the ranks: others move, so nobody is to blame
+    if verdict.rule == WAITS:  # those that it waits for have come further: its reading is old
         verdict = replace(verdict, state="progressing", rule="moving", odd_ranks=(), confidence=0.6)
     rest = [view for view in whole.views if view is not first]
     ahead = [v for v in served if v is not first and order(v.snapshot.phase) > order(first.snapshot.phase)]
@@ -231,5 +251,7 @@ RULES: tuple[Rule, ...] = (
     not_joined,
     stalled_together,
     split_on_one,
+    worst_server,
+    nobody_moves,
     furthest_behind,
 )
