@@ -216,6 +216,10 @@ class LogFold:
         self._log.last_byte_t = t
         plain = self._envelope.plain
         cut = max(text.rfind("\n"), text.rfind("\r") if plain else -1) + 1
+        if cut and text[cut - 1] == "\r":  # the beginning of a line that has no words yet is no frame of its own
+            begin = text.rfind("\n", 0, cut) + 1
+            if not text[begin:cut].strip() and (begin or not self._log.tail.strip()):
+                cut = begin
         if not cut:
             self._lengthen(text, t)
             return
