@@ -64,7 +64,9 @@ def test_any_chunking_of_small_nasty_texts(data: st.DataObject) -> None:
 
 def test_a_carriage_return_that_begins_a_line_ends_nothing() -> None:
     """The exception's own line begins with a carriage return, and the reading ends right behind it."""
-    text = "[2026-01-29 13:12:39 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\rValueError: no\n"
+    text = (
+        "[2026-01-29 13:12:39 TP0] Scheduler hit an exception: Traceback (most recent call last):\n\rValueError: no\n"
+    )
     for at in range(1, len(text)):
         assert fold(text, [at]).error == fold(text).error, at
 
