@@ -52,7 +52,7 @@ SGLANG: dict[str, Scenario] = {
     "late-capture": Scenario(_TP, 170, sleep="{last},capture,45"),
     "stop-warmup": Scenario(_TP, 150, fault=Fault(_WARMUP, _LAST, "STOP", 20)),
     "kill-warmup": Scenario(_TP, 120, fault=Fault(_WARMUP, _LAST, "KILL")),
-    "asleep-warmup": Scenario(_TP, 170, sleep="{last},warmup,45"),
+    "asleep-warmup": Scenario(_TP, 200, sleep="{last},warmup,45"),
     "stop-capture": Scenario(_TP, 150, fault=Fault(_CAPTURE, _LAST, "STOP", 30)),
     "kill-load": Scenario((*_TP, *NO_GRAPHS), 100, cold=True, fault=Fault(_LOADING, _LAST, "KILL")),
     "kill-launcher": Scenario(_TP, 120, fault=Fault(_CAPTURE, "launcher", "KILL")),
