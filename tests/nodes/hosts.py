@@ -80,7 +80,8 @@ class Host:
     def boot(self) -> None:
         """Start its first process, sshd."""
         sshd = f"{shutil.which('sshd')} -D -e -f {self.cluster.sshd_config(self)}"
-        names = f"mount --bind {self.cluster.folder}/hosts /etc/hosts"
+        # servers find out by shared memory whether a rank is on their own machine
+        names = f"mount -t tmpfs tmpfs /dev/shm; mount --bind {self.cluster.folder}/hosts /etc/hosts"
         inner = f"hostname {self.name}; {names}; mkdir -p /run/sshd; exec {sshd}"
         argv = ["ip", "netns", "exec", self.namespace, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
         self._first = subprocess.Popen(
