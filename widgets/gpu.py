@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from sgmon.analyse.gpu.summary import GpuSummary, summaries
-from sgmon.model import Gpu, GpuSlice, Snapshot
+from sgmon.model import Gpu, GpuSlice, NodeView, Snapshot, Verdict
 from sgmon.text import clean
 from widgets.gpu_history import history
 from widgets.gpu_rows import (
@@ -188,11 +188,9 @@ def _of_nodes(snapshot: Snapshot, long: bool) -> GpuView:
     count = sum(len(view.snapshot.gpu.gpus) for view in snapshot.nodes)
     views = []
     for view in snapshot.nodes:
-        own = view.snapshot if count <= _WITH_HISTORY else replace(view.snapshot, series=())
         blamed = not snapshot.verdict.nodes or view.name in snapshot.verdict.nodes
-        verdict = snapshot.verdict if blamed else replace(snapshot.verdict, odd_ranks=())
-        found = select(replace(own, verdict=verdict), long=long and count <= _WITH_HISTORY)
-        views.append((view, found))
+        odd = snapshot.verdict.odd_ranks if blamed else ()
+        views.append((view, _of_node(view, odd, count <= _WITH_HISTORY, long)))
     is_told = bool(snapshot.verdict.odd_ranks)
     rows = [
         (row if row.odd or not is_told else row.beside_the_culprit())._replace(
@@ -211,6 +209,22 @@ def _of_nodes(snapshot: Snapshot, long: bool) -> GpuView:
         unavailable=f"{clean(missing[0][0], 24)}: {missing[0][1].unavailable}" if missing else "",
         remedy=missing[0][1].remedy if missing else "",
     )
+
+
+#: node -> (what its rows were made of, the rows): most nodes of many are as they were at the snapshot before
+_kept: dict[str, tuple[tuple[object, ...], GpuView]] = {}
+
+
+def _of_node(view: NodeView, odd: tuple[str, ...], has_history: bool, long: bool) -> GpuView:
+    """The GPUs of one node."""
+    own = view.snapshot if has_history else replace(view.snapshot, series=())
+    parts = (own.gpu, own.gpu_loads, own.series, own.log.milestones, own.server)
+    seen = (*map(id, parts), odd, has_history, long, own.t // SLOT_S)
+    kept = _kept.get(view.name)
+    if kept is None or kept[0][0] != seen:
+        found = select(replace(own, verdict=Verdict("", "", odd_ranks=odd)), long=long and has_history)
+        kept = _kept[view.name] = ((seen, parts), found)  # the parts are held, so that an id stays theirs
+    return kept[1]
 
 
 def _as_last_heard(row: GpuRow) -> GpuRow:
