@@ -6,7 +6,6 @@ port of the switch. ``python -m tests.nodes.hosts 2`` makes two and waits.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
@@ -25,8 +24,6 @@ from tests.demo.playing import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 _PROGRAMS = ("ip", "nsenter", "unshare", "sshd", "ssh", "ssh-keygen")
-#: the second number of a cluster's addresses is its own: 10.213.N.1 is this machine, 10.213.N.11 the first host
-_NETWORKS = itertools.count(os.getpid() % 100 + 1)
 _SBIN = "/usr/sbin:/sbin"
 
 
@@ -50,6 +47,15 @@ def _run(argv: Sequence[str], check: bool = True) -> subprocess.CompletedProcess
     if check and done.returncode != 0:
         raise RuntimeError(f"{' '.join(argv)}: {done.stderr or done.stdout}")
     return done
+
+
+def _new_network() -> int:
+    """The third number of a cluster's addresses: 10.213.N.1 is this machine, 10.213.N.11 the first host. The namespace of
+    its switch is made here, so that tests side by side never take the same."""
+    for number in range(1, 255):
+        if _run(["ip", "netns", "add", f"sgt{number}nsw"], check=False).returncode == 0:
+            return number
+    raise RuntimeError("254 clusters are there already")
 
 
 class Host:
@@ -192,7 +198,7 @@ class Cluster:
     """So many hosts; a context manager. via: the template that reaches them by name."""
 
     def __init__(self, count: int) -> None:
-        self.network = next(_NETWORKS)
+        self.network = _new_network()
         self.prefix = f"sgt{self.network}n"
         self.switch = f"{self.prefix}sw"
         self.wire = f"{self.prefix}w"
@@ -213,7 +219,6 @@ class Cluster:
         self.write_client_config()
         names = "".join(f"{host.address} {host.name}\n" for host in self.hosts)
         (self.folder / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
-        _run(["ip", "netns", "add", self.switch])
         _run(["ip", "-n", self.switch, "link", "add", "br0", "type", "bridge"])
         _run(["ip", "-n", self.switch, "link", "set", "br0", "up"])
         uplink = f"{self.prefix}u"
