@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -93,10 +94,13 @@ class _Draft(Struct):
         )
 
 
-def split_prefix(text: str) -> tuple[str, str]:
+def split_prefix(line: LogLine) -> tuple[str, str]:
     """Clock and message of a line: "[2026-11-29 16:03:29 TP0] Load ..." -> ("16:03:29", "Load ...")."""
-    found = _PREFIX.match(text)
-    return (found[1], text[found.end() :]) if found else ("", text)
+    found = _PREFIX.match(line.text)
+    if found:
+        return found[1], line.text[found.end() :]
+    clock = "" if line.t is None or not line.body else f"{datetime.fromtimestamp(line.t):%H:%M:%S}"
+    return clock, line.text[line.body :]
 
 
 def is_error(line: LogLine) -> bool:
@@ -201,7 +205,9 @@ class Folder:
             self._noise = _Draft(offset, part, "noise", line, index)
             self._drafts.append(self._noise)
             return
-        clock, message = split_prefix(line.text)
+        clock, message = split_prefix(line)
+        if line.body and not message.strip() and not how.every_line:
+            return  # a prefix without words: blank lines of a banner
         draft = _Draft(offset, part, "line", line, index, clock, message, burst=self._burst)
         if line.rank:
             draft.ranks.append(line.rank)

@@ -31,7 +31,8 @@ class LogReading(Struct, frozen=True):
 class LogLine(Struct, frozen=True):
     """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any.
 
-    node: who wrote it, where the logs of several are one text.
+    node: who wrote it, where the logs of several are one text. body: where the words begin in ``text``, behind
+    the prefixes of the log and of its wrapper; 0: it has none, or it is not known where it ends.
     """
 
     number: int
@@ -42,6 +43,7 @@ class LogLine(Struct, frozen=True):
     kind: str = ""  # "" | milestone | bar | error | traceback | noise | access
     milestone: str = ""
     node: str = ""
+    body: int = 0
 
 
 class Milestone(Struct, frozen=True):

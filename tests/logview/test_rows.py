@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sgmon.analyse.log.blocks import pieces
+from sgmon.analyse.log.envelope import Envelope
+from sgmon.analyse.log.lines import describe as describe_by
+from sgmon.analyse.log.lines import describe_in
+from sgmon.servers import registry
 from tests.logview.fakes import dated, describe
 from widgets.line import plain, width_of
 from widgets.log_paint import RowFormat, paint_row, suffix
@@ -185,3 +191,28 @@ def test_an_opened_traceback_is_whole() -> None:
     hidden = of_sglang(TRACEBACK)[2]
     rows = of_sglang(TRACEBACK, Folding(opened=frozenset({hidden.offset})))
     assert len(rows) == 43 and all(row.kind == "line" for row in rows)
+
+
+def test_a_line_of_vllm_shows_its_clock_and_its_words() -> None:
+    """Each line begins with the name and pid of its writer, level, time and place; a banner has lines of blanks."""
+    rules = registry.get("vllm").log
+    head = "(Worker_TP1 pid=17) INFO 11-30 01:20:32 [gpu_worker.py:298] "
+    near = datetime(2026, 11, 30, 2).timestamp()
+    texts = [head + "Loading weights took 3.1 seconds", head]
+    lines = [(number, describe_by(number, text, rules, near)) for number, text in enumerate(texts, 1)]
+    rows = Folder(Folding()).fold(lines)
+    assert [(row.clock, row.message) for row in rows] == [("01:20:32", "Loading weights took 3.1 seconds")]
+    assert len(Folder(Folding(every_line=True)).fold(lines)) == 2
+
+
+def test_a_wrapped_line_shows_its_words() -> None:
+    """The wrapper's prefix goes as the server's own does."""
+    text = "\n".join(
+        f"pod-a server | [2026-01-29 13:12:3{n} TP0] Load weight begin. avail mem={n}.00 GB" for n in range(6)
+    )
+    envelope = Envelope(registry.get("sglang").log)
+    while envelope.learn(text.split("\n")) is not None:
+        pass
+    lines = [(n, describe_in(n, line, envelope)) for n, line in enumerate(text.split("\n"), 1)]
+    rows = Folder(Folding(every_line=True)).fold(lines)
+    assert {row.message[:17] for row in rows} == {"Load weight begin"} and rows[0].clock == "13:12:30"

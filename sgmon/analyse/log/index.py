@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, decode, holds, pieces, raw_lines
 from sgmon.analyse.log.envelope import Envelope, uncoloured
@@ -235,10 +236,11 @@ class LogIndex:
     def _line(self, number: int, text: str) -> LogLine:
         line = self._describe(number, text)
         if line.kind == "" and bar_stem(line.text) is not None:
-            line = LogLine(number, line.text, line.rank, line.t, line.level, "bar", line.milestone)
+            line = replace(line, kind="bar")
         if len(line.text) > CELLS or not line.text.isprintable():
             text = clean(line.text, CELLS)
-            line = LogLine(number, text, line.rank, line.t, line.level, line.kind, line.milestone)
+            body = line.body if text[: line.body] == line.text[: line.body] else 0
+            line = replace(line, text=text, body=body)
         return line
 
     def _pieces(self, text: str) -> list[str]:

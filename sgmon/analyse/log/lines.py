@@ -28,7 +28,8 @@ def describe_in(number: int, text: str, envelope: Envelope, near: float | None =
         return LogLine(number, clean(mask(text[:LOOK]), SHOWN))
     line = describe(number, opened.text, envelope.rules, opened.t if opened.t is not None else near)
     shown = line.text if text.lstrip()[:1] == "{" else clean(mask(text[:LOOK]), SHOWN)
-    return replace(line, text=shown, t=line.t if line.t is not None else opened.t)
+    body = len(shown) - len(line.text) + line.body if shown.endswith(line.text) else 0
+    return replace(line, text=shown, t=line.t if line.t is not None else opened.t, body=body)
 
 
 def describe(number: int, text: str, log: LogRules, near: float | None = None) -> LogLine:
@@ -47,7 +48,9 @@ def describe(number: int, text: str, log: LogRules, near: float | None = None) -
         text = clean(text)
     rank, kind, milestone, level = "", "", "", ""
     t: float | None = None
-    for fragment in fragments(text, log):
+    body = 0
+    parts = fragments(text, log)
+    for fragment in parts:
         record = Record(fragment, announced(log, fragment), log)
         its_kind, its_level, its_milestone = record.described()
         if its_kind and (not kind or _ORDER[its_kind] < _ORDER[kind]):
@@ -57,7 +60,10 @@ def describe(number: int, text: str, log: LogRules, near: float | None = None) -
         own = record.where.t if record.where.t is not None else epoch(record.where.stamp, near)
         t = own if own is not None else t
         level = its_level if _LEVELS[its_level] > _LEVELS[level] else level
-    return LogLine(number, shown, rank, t, level, kind, milestone)
+        body = record.where.body
+    if len(parts) != 1 or shown[:body] != text[:body]:
+        body = 0
+    return LogLine(number, shown, rank, t, level, kind, milestone, body=body)
 
 
 def _newest_frame(text: str) -> str:

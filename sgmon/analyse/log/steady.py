@@ -41,4 +41,4 @@ class SteadyLines:
             return line
         level, kind, milestone = known
         rank = self._log.rank(record[2]) if record[2] else ""
-        return LogLine(number, text, rank, epoch(record[1]), level, kind, milestone)
+        return LogLine(number, text, rank, epoch(record[1]), level, kind, milestone, body=at)
