@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.verdict import HOLD_S, diagnose
-from sgmon.model import TcpPeer, Verdict
+from sgmon.model import PortReading, TcpPeer, Verdict
 from tests.diagnosis.world import World
 
 PHASES = ("dist_init", "weights", "kv_cache", "graphs", "http", "warmup")
@@ -94,6 +94,30 @@ def test_ready_is_taken_back_when_health_gives_no_response() -> None:
     world.answers(None, answer="no_response")
     world.run(30)
     assert (world.verdict.state, world.verdict.rule) == ("unhealthy", "ready-no-response")
+
+
+@pytest.mark.parametrize("answer", ["no_response", "timeout"])
+def test_silence_of_health_counts_from_the_ready_line(answer: str) -> None:
+    """On a busy machine /health was silent for a minute before the server was ready."""
+    world = World(2).to("warmup")
+    world.answers(None, answer=answer)
+    world.run(60)
+    world.to("ready")
+    world.run(15)
+    assert "unhealthy" not in world.states()
+    world.run(15)
+    assert world.verdict.rule == "ready-no-response"
+
+
+def test_a_port_that_was_asked_before_the_ready_line_says_nothing_of_later() -> None:
+    """The next look at the port comes late: the machine has load 60."""
+    world = World(2).to("warmup").run(20)
+    world.port = None  # no more readings
+    world.to("ready").run(30)
+    assert world.verdict.state == "progressing"
+    world.port = PortReading("127.0.0.1", 30000, "refused")
+    world.run(4)
+    assert world.verdict.rule == "ready-refused"
 
 
 def test_a_wanted_cpu_is_a_field_of_the_mark() -> None:

@@ -93,7 +93,8 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
             context.snapshot.verdict if context.snapshot.verdict.state == "ready" else _not_asked(context, port, ours)
         )
     changed = context.snapshot.port_changed_t or 0.0
-    lasted = context.t - changed
+    lasted = context.t - max(changed, seen if seen is not None else changed)
+    asked_s = _asked_after(context, seen)
     if ours is False and port.listeners:
         holder = port.listeners[0]
         headline = f"the ready line is false: port {port.port} belongs to pid {holder.pid}, not to this server"
@@ -116,7 +117,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         headline = "/health does not answer"
         fact = Evidence("port", f"{port.where} accepts, and has not answered for {since(context, changed)}")
         rule = "ready-no-response"
-    elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0:
+    elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0 and asked_s >= OPEN_S:
         headline = f"the ready line is printed, but nothing listens on {port.where}"
         fact = Evidence("port", f"connections are {port.answer}")
         rule = "ready-refused"
@@ -139,6 +140,14 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         evidence=(line, fact),
         next=(NextStep("Ask it yourself; it may take 20 s", url),),
     )
+
+
+def _asked_after(context: Context, seen_t: float | None) -> float:
+    """Seconds from the ready line to the newest look at the port; a busy machine is asked late. 0 before the line."""
+    asked = next((probe.last_ok_t for probe in context.snapshot.probes if probe.name == "port"), None)
+    if asked is None or seen_t is None:
+        return context.t - (seen_t or 0.0)
+    return max(0.0, asked - seen_t)
 
 
 def _not_asked(context: Context, port: PortReading, ours: bool | None) -> Verdict:
