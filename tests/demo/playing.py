@@ -1,4 +1,4 @@
-"""Looking at a running play: conditions with a deadline, processes by their title."""
+"""Looking at a running play: its log, its processes by their title, its GPUs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sgmon.demo import DemoServer
+from tests.waiting import eventually
 
 #: fast enough for tests, slow enough that the processes stay in step on a busy machine
 SPEED = 15.0
-
-
-def eventually(condition: Callable[[], Any], timeout_s: float = 100.0) -> Any:
-    """The first true value of ``condition``; an AssertionError when the time is over."""
-    until = time.monotonic() + timeout_s
-    while time.monotonic() < until:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"still not true after {timeout_s:g} s")
 
 
 def log_of(server: DemoServer) -> bytes:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from sgmon import demo
-from tests.demo.playing import SPEED, eventually, rank_pid
+from tests.demo.playing import SPEED, rank_pid
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 RUN = """

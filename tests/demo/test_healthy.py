@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from sgmon import demo
-from tests.demo.playing import SPEED, eventually, gpus, health, log_of, logged, processes, rank_pid
+from tests.demo.playing import SPEED, gpus, health, log_of, logged, processes, rank_pid
+from tests.waiting import eventually
 
 ORDER_0_5_23 = [
     "server_args={'model_path'",

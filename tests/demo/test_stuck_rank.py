@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from sgmon import demo
-from tests.demo.playing import cpu_ticks, eventually, gpus, health, log_of, rank_pid, silent, state
+from tests.demo.playing import cpu_ticks, gpus, health, log_of, rank_pid, silent, state
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")

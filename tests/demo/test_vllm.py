@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from sgmon import demo
-from tests.demo.playing import SPEED, cpu_ticks, eventually, health, log_of, logged, proc, processes, silent, state
+from tests.demo.playing import SPEED, cpu_ticks, health, log_of, logged, proc, processes, silent, state
 from tests.demo.test_healthy import in_order
+from tests.waiting import eventually
 
 ORDER = [
     "█▄█▀ █     █     █     █  model   ",

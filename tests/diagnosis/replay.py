@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot, Verdict
-from sgmon.recording.codec import read
+from tests.recorded import RECORDINGS as RECORDINGS
+from tests.recorded import recording
 
-RECORDINGS = Path(__file__).parent.parent / "recordings"
 TICK_S = 0.5
 
 
@@ -23,8 +22,8 @@ class Change:
 
 def replay(name: str, *, until: float = 1e9) -> tuple[list[Change], Snapshot]:
     """All changes of the verdict, and the last snapshot. Ticks come every half second, as the live source gives them."""
-    header, events = read(RECORDINGS / f"{name}.jsonl.gz")
-    store = Store(header.epoch)
+    epoch, events = recording(name)
+    store = Store(epoch)
     changes: list[Change] = []
     last: tuple[object, ...] = ()
     tick = 0.0

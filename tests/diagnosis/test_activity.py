@@ -5,9 +5,8 @@ from __future__ import annotations
 from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.store import Store
 from sgmon.model import ActivityClock
-from sgmon.recording.codec import read
-from tests.diagnosis.replay import RECORDINGS
 from tests.diagnosis.world import MB, World
+from tests.recorded import recording
 
 
 def clock(world: World, rank: str = "TP0") -> ActivityClock:
@@ -91,8 +90,8 @@ def test_silence_that_ended_is_remembered_but_not_one_of_a_stopped_process() -> 
 
 
 def test_same_events_same_clocks() -> None:
-    header, events = read(RECORDINGS / "gpu-tp2-stop1.jsonl.gz")
-    one, two = Store(header.epoch), ActivityTracker()
+    epoch, events = recording("gpu-tp2-stop1")
+    one, two = Store(epoch), ActivityTracker()
     for event in list(events)[:400]:
         snapshot = one.step(event)
         assert two.observe(event, snapshot) == snapshot.clocks

@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from sgmon.model import Snapshot
-from tests.diagnosis.replay import RECORDINGS, Change, first, replay, states
+from tests.diagnosis.replay import Change, first, replay, states
+from tests.recorded import RECORDINGS
 
 #: SIGTERM came at the end of these, and nothing else
 HEALTHY = (

@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.terminal import LIMIT_S, Terminal
+from tests.waiting import eventually
 
 ALTERNATE_OFF = b"\x1b[?1049l"
 MOUSE_OFF = b"\x1b[?1000l"
@@ -75,10 +75,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _until_gone(pids: list[int]) -> None:
-    end = time.monotonic() + LIMIT_S
-    while alive := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
-        assert time.monotonic() < end, f"still alive: {alive}"
-        time.sleep(0.05)
+    eventually(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids), LIMIT_S, lambda: pids)
 
 
 def test_a_command_that_ends_before_it_is_a_server_is_said_with_its_code(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from tests.e2e import browser
+from tests.waiting import free_port
 from tui_app.cli import main
 
 
@@ -33,12 +34,6 @@ def _running(*words: str, env: dict[str, str] | None = None) -> Iterator[str]:
             process.terminate()
 
 
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def _refused(url: str, **headers: str) -> str:
     """What the refusal says."""
     with pytest.raises(urllib.error.HTTPError) as refused:
@@ -50,7 +45,7 @@ def _refused(url: str, **headers: str) -> str:
 
 @pytest.mark.skipif(browser.path() is None, reason="no Chromium here (Debian: apt-get install chromium)")
 async def test_a_browser_shows_the_verdict_and_changes_nothing(tmp_path: Path) -> None:
-    port, state = _free_port(), tmp_path / "state"
+    port, state = free_port(), tmp_path / "state"
     env = {"XDG_STATE_HOME": str(state), "TMPDIR": str(tmp_path)}
     with _running("demo", "stopped", "--server-only", "--speed", "4") as facts:
         pid = json.loads(facts)["pid"]

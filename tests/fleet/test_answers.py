@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from sgmon.export.fleet.answers import HOLD_S, STUCK_S, answer
 from sgmon.model import Snapshot, Verdict
-from tests.fleet.moments import moments, worst
+from tests.fleet.moments import worst
+from tests.recorded import moments
 
 HEALTHY = [
     "cpu-tp2-big-cold",

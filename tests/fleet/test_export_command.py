@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,17 +17,10 @@ from typing import Any
 import pytest
 
 from sgmon import demo
+from tests.waiting import eventually
 from tui_app.cli import main
 
 SGMON = [sys.executable, "-m", "tui_app.cli"]
-
-
-def eventually(condition: Callable[[], Any], timeout_s: float = 120.0) -> Any:
-    until = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    return value
 
 
 def asked(url: str) -> tuple[int, dict[str, Any]]:

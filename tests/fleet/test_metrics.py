@@ -10,7 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from sgmon.export.fleet.metrics import LABEL_CHARS, metrics
 from sgmon.export.fleet.prometheus import text, textfile
 from sgmon.model import Gpu, Snapshot
-from tests.fleet.moments import moments, worst
+from tests.fleet.moments import worst
+from tests.recorded import moments
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from sgmon.export.fleet.web import Newest, WebServer
 from sgmon.model import Snapshot
 from sgmon.model.baseline import Eta
 from tests.fleet.moments import worst
+from tests.waiting import eventually, free_port
 from tools.write_dashboard import dashboard
 
 pytestmark = pytest.mark.skipif(
@@ -35,12 +34,6 @@ WATCHED: dict[str, Callable[[], Snapshot]] = {
     "ready": lambda: worst("h200x2-cold", "ready"),
     "late": lambda: replace(worst("h200x2-cold", "progressing"), eta=Eta(usual_s=1.0, count=9)),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +79,6 @@ def query(url: str, expression: str) -> list[Any]:
         return list(ask(url, "query?" + urllib.parse.urlencode({"query": expression}))["result"])
     except OSError:
         return []
-
-
-def eventually(condition: Callable[[], Any]) -> Any:
-    until = time.monotonic() + 120.0
-    while not (value := condition()):
-        assert time.monotonic() < until
-        time.sleep(0.2)
-    return value
 
 
 QUERIES = [target["expr"] for panel in dashboard()["panels"] for target in panel["targets"]]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnosis.replay import RECORDINGS, first, replay, states
+from tests.diagnosis.replay import first, replay, states
+from tests.recorded import RECORDINGS
 
 #: these are lost: another process holds the port, a shard is missing, the model is not here and the hub is not asked,
 #: the folder has no config, node 0's own name cannot be resolved

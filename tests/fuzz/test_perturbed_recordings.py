@@ -18,8 +18,7 @@ from sgmon.analyse.store import Store
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
 from sgmon.model import Event, PortReading, Snapshot
-from sgmon.recording import codec
-from tests.diagnosis.replay import RECORDINGS
+from tests.recorded import recording
 
 EXAMPLES = int(os.environ.get("SGMON_FUZZ_RECORDINGS", "2"))
 #: confidence above which a wrong name is a defect
@@ -50,15 +49,15 @@ CULPRITS = {
 
 
 @lru_cache(maxsize=4)
-def recorded(name: str) -> tuple[float, tuple[Event, ...]]:
+def start_of(name: str) -> tuple[float, tuple[Event, ...]]:
     """Epoch and events, up to the end that was asked for."""
-    header, read = codec.read(RECORDINGS / f"{name}.jsonl.gz")
-    store, events = Store(header.epoch), []
+    epoch, read = recording(name)
+    store, events = Store(epoch), []
     for event in read:
         if store.step(event).verdict.state == "ended":
             break
         events.append(_with_own_port(event) if name in HEALTHY else event)
-    return header.epoch, tuple(events)
+    return epoch, tuple(events)
 
 
 def _with_own_port(event: Event) -> Event:
@@ -100,7 +99,7 @@ def perturbed(events: tuple[Event, ...], how: dict[str, float]) -> list[Event]:
 
 def played(name: str, how: dict[str, float]) -> list[Snapshot]:
     """A snapshot for each verdict that differs from the one before; each can be shown."""
-    epoch, events = recorded(name)
+    epoch, events = start_of(name)
     store, changes = Store(epoch), []
     for event in perturbed(events, how):
         snapshot = store.step(event)
@@ -143,7 +142,7 @@ def test_a_wrong_rank_is_never_named_with_confidence(name: str, how: dict[str, f
 
 def test_an_older_reading_says_nothing_new() -> None:
     """A dump of somebody else held a process for a moment; that reading comes four seconds late."""
-    epoch, events = recorded("gpu-tp2")
+    epoch, events = start_of("gpu-tp2")
     store = Store(epoch)
     late = next(event for event in events if "t" in {p.state for p in getattr(event.reading, "processes", ())})
     for event in events:
@@ -155,7 +154,7 @@ def test_an_older_reading_says_nothing_new() -> None:
 
 def test_a_reading_of_an_unknown_process_or_an_empty_one_is_no_exception() -> None:
     """Each reading of a recording with its tuples emptied."""
-    epoch, events = recorded("h200x2-never-enters")
+    epoch, events = start_of("h200x2-never-enters")
     store = Store(epoch)
     for event in events:
         fields = getattr(event.reading, "__struct_fields__", ())

@@ -19,6 +19,7 @@ from sgmon.settings import Settings
 from tests.logs import runtimes, starts
 from tests.logs.runtimes import Container, Dockerd, Runtime
 from tests.real.watching import Watcher
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -67,10 +68,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def bare() -> list[tuple[str, str]]:
     """(milestone, rank) of the same start on the bare host, sorted: two ranks print in any order."""
     with demo.start("healthy", tp=2, speed=starts.SPEED) as server:
-        end = time.monotonic() + 100
-        while "ready to roll" not in (text := Path(server.log).read_text()):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        eventually(lambda: "ready to roll" in Path(server.log).read_text())
+        text = Path(server.log).read_text()
     fold = LogFold()
     fold.feed(LogReading(path="log", text=text), 0.0)
     return starts.kinds(fold.state().milestones)

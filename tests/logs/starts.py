@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import time
 
 from tests.logs.runtimes import Runtime
 from tests.real.watching import ALARMS, Watcher
+from tests.waiting import free_port
 
 SPEED = 6.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def kinds(milestones) -> list[tuple[str, str]]:

@@ -6,13 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.logs.starts import free_port, kinds, ready_as_on_the_host, serve
+from tests.logs.starts import kinds, ready_as_on_the_host, serve
 from tests.real.watching import ALARMS, Watcher
+from tests.waiting import eventually, free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -91,10 +91,10 @@ def test_docker_kill(docker, beside):
 def test_a_rank_is_killed_for_memory(docker, beside):
     container = serve(docker, "--memory", "600m", speed=1.0)
     watcher = beside(container)
-    end = time.monotonic() + 100
-    while not (ranks := [p for p in watcher.snapshot.procs.processes if p.title == "sglang::scheduler_TP1"]):
-        assert time.monotonic() < end, watcher.history()
-        time.sleep(0.1)
+    ranks = eventually(
+        lambda: [p for p in watcher.snapshot.procs.processes if p.title == "sglang::scheduler_TP1"],
+        seen=watcher.history,
+    )
     Path(f"/proc/{ranks[0].pid}/oom_score_adj").write_text("1000")
     docker("exec", container.name, "/bin/sh", "-c", "head -c 800m /dev/zero | tail", check=False)
     said = watcher.wait_for("crashed", timeout_s=60)
@@ -105,9 +105,7 @@ def test_a_rank_is_killed_for_memory(docker, beside):
 def test_from_inside_the_container(docker):
     """There the reader of the pipe is not to be seen: the command for the host is named, the rest is as outside."""
     container = serve(docker)
-    end = time.monotonic() + 100
-    while "ready to roll" not in container.output():
-        assert time.monotonic() < end
+    eventually(lambda: "ready to roll" in container.output())
     seen = container.sgmon("status", "--json", "--no-gpu")
     text = json.dumps(seen)
     assert f"docker logs -f {container.id[:12]} 2>&1 | sgmon --log -" in text, text

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.logs import runtimes
-from tests.logs.starts import SPEED, free_port, ready_as_on_the_host, serve
+from tests.logs.starts import SPEED, ready_as_on_the_host, serve
 from tests.real.watching import Watcher
+from tests.waiting import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 UNIT = f"sgmon-test-{os.getpid()}.service"

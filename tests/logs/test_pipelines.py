@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 from sgmon.discovery import inner, logfile
 from sgmon.discovery.logtarget import LogTarget
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -32,15 +31,8 @@ def talker(tmp_path) -> Path:
 
 def pid_of(talker: Path) -> int:
     place = talker.parent / "pid"
-    _until(place.exists)
+    eventually(place.exists)
     return int(place.read_text())
-
-
-def _until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < end
-        select.select([], [], [], 0.02)
 
 
 def find(pid: int) -> LogTarget:
@@ -67,12 +59,12 @@ def shell(talker) -> Iterator[Callable[..., subprocess.Popen]]:
 def test_a_pipeline(talker, shell, tmp_path):
     log = tmp_path / "log"
     pid = shell(f"{talker} 2>&1 | cat -u | tee {log} | cat > /dev/null")
-    _until(lambda: find(pid).path)
+    eventually(lambda: find(pid).path)
     found = find(pid)
     assert (
         found.path == str(log) and " -> pipe -> cat (pid " in found.source and " -> pipe -> tee (pid " in found.source
     )
-    _until(lambda: log.read_text() == "hello\n")
+    eventually(lambda: log.read_text() == "hello\n")
 
 
 @pytest.mark.skipif(shutil.which("script") is None, reason="needs script (util-linux)")
@@ -81,7 +73,7 @@ def test_script(talker, shell, tmp_path):
     pid = shell(f"script -q -f -c {talker} {log}")
     assert find(pid).path == str(log)
     try:
-        _until(lambda: "hello" in log.read_text())
+        eventually(lambda: "hello" in log.read_text())
     finally:
         os.kill(pid, signal.SIGKILL)  # script gives it a session of its own
 
@@ -96,8 +88,8 @@ def test_tmux_pipe_pane(talker, tmp_path):
         assert subprocess.run([*tmux, "pipe-pane", f"cat >> {log}"], check=True, env=env).returncode == 0
         subprocess.run([*tmux, "send-keys", f"exec {talker}", "Enter"], check=True, env=env)
         pid = pid_of(talker)
-        _until(lambda: find(pid).path)
+        eventually(lambda: find(pid).path)
         assert find(pid).path == str(log)
-        _until(lambda: "hello" in log.read_text())
+        eventually(lambda: "hello" in log.read_text())
     finally:
         subprocess.run([*tmux, "kill-server"], check=False, env=env)

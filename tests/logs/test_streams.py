@@ -18,6 +18,7 @@ from sgmon.collect.logs.command import CommandLog
 from sgmon.collect.logs.stream import InputLog, newest_epoch
 from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import LogReading, Server
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -88,10 +89,7 @@ def test_it_ends_with_sgmon_however_that_ends(tmp_path):
         assert sgmon.poll() is None
     sgmon.kill()
     sgmon.wait()
-    end = time.monotonic() + 30
-    while _runs(pid):
-        assert time.monotonic() < end
-        select.select([], [], [], 0.01)
+    eventually(lambda: not _runs(pid), 30)
     sgmon.stdout.close()
 
 

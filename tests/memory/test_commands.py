@@ -22,9 +22,8 @@ from sgmon.history.from_snapshot import start_of
 from sgmon.model import Snapshot
 from tests.memory import watches
 from tests.memory.watches import snapshot
+from tests.recorded import RECORDINGS
 from tui_app.cli import main
-
-RECORDINGS = Path(__file__).parent.parent / "recordings"
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ import pytest
 from sgmon.model import Snapshot
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
+from tests.recorded import RECORDINGS
 
-RECORDING = Path(__file__).parent.parent / "recordings" / "gpu-tp2-stop1.jsonl.gz"
+RECORDING = RECORDINGS / "gpu-tp2-stop1.jsonl.gz"
 LIMIT_S = 100.0
 
 

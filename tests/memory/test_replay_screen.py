@@ -11,8 +11,7 @@ import pytest
 from sgmon import demo
 from sgmon.recording import codec
 from tests.e2e.terminal import Terminal
-
-RECORDINGS = Path(__file__).parent.parent / "recordings"
+from tests.recorded import RECORDINGS
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo.playing import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 _PROGRAMS = ("ip", "nsenter", "unshare", "sshd", "ssh", "ssh-keygen")

@@ -18,10 +18,10 @@ from sgmon.model import GpuReading, LogReading, StacksReading
 from sgmon.remote import hosts
 from sgmon.remote.hosts import reach
 from sgmon.settings import Settings
-from tests.demo.playing import eventually
 from tests.fakenvml.library import State, build
 from tests.nodes.test_packing import pythons
 from tests.nodes.watching import Watch
+from tests.waiting import eventually
 
 ENV = "env SGMON_TEST_NODE={}"
 

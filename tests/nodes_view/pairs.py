@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.nodes.store import NodesStore
 from sgmon.model import Event, NodeReading, ProcsReading, Snapshot
-from sgmon.recording.codec import read
-from tests.diagnosis.replay import RECORDINGS
+from tests.recorded import recording
 
 TICK_S = 0.5
 NODES = {"node-a": "cpu-nnodes2-node0", "node-b": "cpu-nnodes2-node1"}
@@ -25,8 +24,8 @@ def events_of(node: str, base: float, *, offset_s: float = 0.0, change: Change |
 
     change: makes another event of each, or None of it.
     """
-    header, events = read(RECORDINGS / f"{NODES[node]}.jsonl.gz")
-    shift_s = header.epoch - base
+    epoch, events = recording(NODES[node])
+    shift_s = epoch - base
     yield Event(0.0, "node", NodeReading(node, "live", offset_s=offset_s, offset_error_s=0.01), node=node)
     for event in events:
         moved = replace(_named(event, node), t=event.t + shift_s, node=node)
@@ -46,7 +45,7 @@ def _named(event: Event, node: str) -> Event:
 
 def base_epoch() -> float:
     """The wall clock at which the watch of both begins."""
-    return read(RECORDINGS / f"{NODES['node-a']}.jsonl.gz")[0].epoch
+    return recording(NODES["node-a"])[0]
 
 
 def play(streams: Sequence[Iterable[Event]], base: float, until: float = 1e9) -> Iterator[Snapshot]:

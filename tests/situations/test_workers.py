@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from sgmon.model import Role
-from tests.situations.tree import DEADLINE_S, running
+from tests.situations.tree import running
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc"),
@@ -83,9 +83,7 @@ def test_the_time_of_an_end_after_a_single_look(tmp_path):
         pid = tree.rank("TP1").pid
         tree.launcher.kill()
         tree.launcher.wait()
-        end = time.monotonic() + DEADLINE_S
-        while Path(f"/proc/{pid}").exists() and time.monotonic() < end:  # PR_SET_PDEATHSIG, then the reaper
-            time.sleep(0.02)
+        eventually(lambda: not Path(f"/proc/{pid}").exists())  # PR_SET_PDEATHSIG, then the reaper
         assert tree.until("TP1", lambda p: p.gone and p.exit_t is not None).exit_t is not None
 
 

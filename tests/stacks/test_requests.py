@@ -12,8 +12,7 @@ from sgmon.analyse.stacks.pattern import PatternIndex
 from sgmon.analyse.stacks.requests import KEPT_DUMPS, KEPT_VIEWS, with_reading
 from sgmon.analyse.store import Store
 from sgmon.model import Event, Server, Snapshot, StacksReading
-from sgmon.recording.codec import read
-from tests.diagnosis.replay import RECORDINGS
+from tests.recorded import recording
 from tests.stacks.stack_files import made, recorded
 
 START = Snapshot(server=Server(1, 1), t=5.0)
@@ -52,8 +51,8 @@ def test_a_large_request_is_kept_whole() -> None:
 
 
 def test_a_recorded_hang_has_its_dumps_once() -> None:
-    header, events = read(RECORDINGS / "demo-stuck-rank.jsonl.gz")
-    store = Store(header.epoch)
+    epoch, events = recording("demo-stuck-rank")
+    store = Store(epoch)
     for event in events:
         store.step(event)
     store.step(Event(store.snapshot.t, "tick"))
@@ -66,8 +65,8 @@ def test_a_recorded_hang_has_its_dumps_once() -> None:
 
 def test_an_idle_watch_matches_no_pattern_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ticks and readings of /proc over unchanged dumps: the results of the first look serve."""
-    header, events = read(RECORDINGS / "demo-stuck-rank.jsonl.gz")
-    store = Store(header.epoch)
+    epoch, events = recording("demo-stuck-rank")
+    store = Store(epoch)
     for event in events:
         store.step(event)
     searches: list[int] = []

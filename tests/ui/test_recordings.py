@@ -11,11 +11,11 @@ from rich.cells import cell_len
 from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot
 from sgmon.recording.codec import read
+from tests.recorded import RECORDINGS
 from tests.ui.screen import SIZES, give, rows_of, running
 from widgets.states import state_style
 
-FOLDER = Path(__file__).parent.parent / "recordings"
-RECORDINGS = sorted(FOLDER.glob("*.jsonl.gz"))
+ALL = sorted(RECORDINGS.glob("*.jsonl.gz"))
 
 
 @cache
@@ -36,7 +36,7 @@ def moments(path: Path) -> list[Snapshot]:
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_real_starts_fit(size: tuple[int, int]) -> None:
     async with running(Snapshot(), size) as (app, engine, pilot):
-        for path in RECORDINGS:
+        for path in ALL:
             for snapshot in moments(path):
                 await give(engine, pilot, snapshot)
                 rows = rows_of(app)

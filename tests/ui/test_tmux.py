@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import eventually
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux")]
 LIMIT_S = 60.0
 
@@ -70,10 +72,7 @@ def test_keys_sizes_and_the_end_in_tmux(tmux: Tmux) -> None:
     wide = tmux.until(lambda text: "4 log" in text and "q quit" in text.splitlines()[49])
     assert any("1 startup" in row and "4 log" in row for row in wide.splitlines())  # the log stands beside
     tmux.keys("q", "q")
-    deadline = time.monotonic() + LIMIT_S
-    while tmux.is_running:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: not tmux.is_running, LIMIT_S)
 
 
 def test_selected_text_reaches_the_clipboard_of_tmux_and_a_file(tmux: Tmux, tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from sgmon.model import Event, Snapshot, StacksReading
-from sgmon.recording.codec import read
 from sgmon.watch.engine import Engine
-from tests.diagnosis.replay import RECORDINGS
+from tests.recorded import recording
 
 
 class Live:
@@ -18,8 +17,7 @@ class Live:
     replay = ""
 
     def __init__(self, name: str) -> None:
-        header, self._events = read(RECORDINGS / f"{name}.jsonl.gz")
-        self.epoch = header.epoch
+        self.epoch, self._events = recording(name)
         self.t = 0.0
         self.asked: list[tuple[float, int, str]] = []
         self.ras = 0

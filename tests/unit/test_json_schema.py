@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 
@@ -14,9 +12,8 @@ from sgmon.model import Server, ServerArgs, Snapshot
 from sgmon.model.server import RETITLED
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
+from tests.recorded import RECORDINGS
 from tools import write_schema
-
-RECORDINGS = Path(__file__).parent.parent / "recordings"
 
 
 def test_the_schema_file_is_current() -> None:
