@@ -293,3 +293,46 @@ def test_all_ranks_gone_in_one_look_and_the_launcher_named_the_first() -> None:
     assert world.verdict.state == "crashed"
     assert world.verdict.odd_ranks == ("TP1",), world.verdict.headline
     assert world.verdict.headline.startswith("TP1")
+
+
+LATE_HEALTH = (
+    "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds. "
+    "tic start time: 04:16:16. last_heartbeat time: 04:16:15"
+)
+
+
+def served() -> World:
+    world = World(2).to("ready")
+    world.answers(200)
+    for rank in world.ranks:
+        rank.compute()
+    return world.run(10)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (LATE_HEALTH,),
+        ("Traceback (most recent call last):", '  File "x.py", line 1, in f', "ValueError: bad request"),
+    ],
+)
+def test_an_error_of_a_server_that_serves_on_is_no_crash(lines: tuple[str, ...]) -> None:
+    """On a machine at load 60 /health was late for one request; all processes lived."""
+    world = served()
+    world.raw(
+        "".join(f"[2026-11-29 15:00:00] {lines[0]}\n" if n == 0 else f"{line}\n" for n, line in enumerate(lines))
+    )
+    world.run(30)
+    assert set(world.states()) == {"progressing", "ready"}
+
+
+def test_a_shutdown_after_a_late_health_check_is_ended() -> None:
+    world = served()
+    world.log(LATE_HEALTH)
+    world.run(5)
+    world.log("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+    world.run(2)
+    for rank in world.ranks:
+        rank.does(gone=True, exit_signal=9)
+    world.run(10)
+    assert world.states()[-1] == "ended" and "crashed" not in world.states()

@@ -244,7 +244,18 @@ def _is_fatal(context: Context, error: LogError) -> bool:
         return True
     if log.change == "ended":  # nothing more will come that could show that it was survived
         return True
+    if serves_on(context, error):
+        return False
     return error.seen_t is not None and context.t - error.seen_t >= _SETTLED_S
+
+
+def serves_on(context: Context, error: LogError) -> bool:
+    """An error of a server that was ready and whose launcher lives: a request's, or a /health that was late. Errors
+    that end a process are not among them: its end is seen."""
+    log = context.snapshot.log
+    if log.ready_line is None or error.line < log.ready_line or context.launcher is None:
+        return False
+    return error.kind not in catalogue.of_family(log.family).fatal_kinds
 
 
 def _error_fact(error: LogError) -> Evidence:

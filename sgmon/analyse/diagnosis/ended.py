@@ -5,7 +5,8 @@ from __future__ import annotations
 from sgmon.analyse.deaths.order import Order
 from sgmon.analyse.deaths.words import how_it_ended, was_asked, who
 from sgmon.analyse.diagnosis.context import Context
-from sgmon.model import Evidence, Role, Verdict
+from sgmon.analyse.log import catalogue
+from sgmon.model import Evidence, LogError, Role, Verdict
 from sgmon.text import clean
 from sgmon.units import duration
 
@@ -16,9 +17,11 @@ _CTRL_C = "keyboard_interrupt"
 
 
 def shut_down(context: Context) -> Verdict | None:
-    """The log has the server's own word that it was sent SIGTERM, and no failure before it."""
+    """The log has the server's own word that it was sent SIGTERM, and no failure before it that ends a server."""
     log = context.snapshot.log
-    if log.sigterm_line is None or (log.error is not None and log.error.line < log.sigterm_line):
+    if log.sigterm_line is None:
+        return None
+    if log.error is not None and log.error.line < log.sigterm_line and not _was_survived(context, log.error):
         return None
     fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
     if context.launcher is None:
@@ -36,6 +39,13 @@ def shut_down(context: Context) -> Verdict | None:
             evidence=(fact, alive),
         )
     return _ended(context, "the server is shutting down: it was sent SIGTERM", fact, alive, rule="shutting-down")
+
+
+def _was_survived(context: Context, error: LogError) -> bool:
+    """An error of a server that was ready, of a kind that such a server survives: a /health that was late."""
+    ready = context.snapshot.log.ready_line
+    kinds = catalogue.of_family(context.snapshot.log.family).survivable_kinds
+    return ready is not None and error.line > ready and error.kind in kinds
 
 
 def ended(context: Context, order: Order) -> Verdict | None:

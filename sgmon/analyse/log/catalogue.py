@@ -108,6 +108,11 @@ class Catalogue:
         return frozenset(rule.name for rule in self.rules if rule.group == "error" and rule.fatal)
 
     @cached_property
+    def survivable_kinds(self) -> frozenset[str]:
+        """Names of the errors that a server may survive."""
+        return frozenset(rule.name for rule in self.rules if rule.group == "error" and not rule.fatal)
+
+    @cached_property
     def filtered(self) -> frozenset[str]:
         """Milestones that some versions keep silent for all ranks but 0, all by the same filter."""
         return frozenset(rule.name for rule in self.rules if rule.who == "filtered")
