@@ -10,9 +10,7 @@ records do not have (run-queue wait, RSS split of CPU runs, TCP rows, exit statu
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from msgspec.structs import replace
 
 from sgmon.discovery.process_roles import role_of, what_it_builds
 from sgmon.model import (
-    BlockedCall,
     Compiler,
     Event,
     Gpu,
@@ -37,24 +34,12 @@ from sgmon.model import (
     ServerReading,
     Shards,
 )
-from sgmon.recording.writer import Recorder
 from sgmon.servers.sglang import FAMILY, titles
 from sgmon.servers.sglang import args as arguments
 from sgmon.servers.sglang.server_args import from_mapping
+from tests.diagnosis.raw_records import ANSWERS, TICKS, argv_of, call_of, lines, log_events, neutral, record
 
-#: where the servers lived is nobody's business
-NEUTRAL = re.compile(r"/opt/(?:sglang)\b")
-TICKS = 100.0
 KEPT = {"resource_tracker", "launcher", Role.WORKER, "importing", "detokenizer", Role.CONTROLLER}
-CALLS = {0: "read", 1: "write", 7: "poll", 35: "nanosleep", 42: "connect", 45: "recvfrom", 61: "wait4"}
-CALLS |= {73: "flock", 202: "futex", 230: "clock_nanosleep", 232: "epoll_wait", 271: "ppoll", 281: "epoll_pwait"}
-
-
-def lines(path: Path) -> Iterator[dict]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt") as file:
-        for line in file:
-            yield json.loads(NEUTRAL.sub("/srv/sglang", line))
 
 
 class Run:
@@ -121,7 +106,7 @@ class Run:
         return {"t": raw["t"], "procs": procs, "gpu": raw["gpu"]}
 
     def all_events(self) -> list[Event]:
-        found = [*self._procs(), *self._log(), *self._port()]
+        found = [*self._procs(), *log_events(self._log(), self.log_path), *self._port()]
         found.append(Event(0.0, "server", ServerReading(self._server())))
         return sorted(found, key=lambda e: (e.t, e.kind != "server"))
 
@@ -198,7 +183,7 @@ class Run:
         before = self.known.get(p["pid"])
         if p["state"] == "Z" and before is not None:
             return before.role
-        return Role(p["role"]) if p.get("role") else role_of(_argv(p["cmdline"]), FAMILY)
+        return Role(p["role"]) if p.get("role") else role_of(argv_of(p["cmdline"]), FAMILY)
 
     def _process(self, p: dict, roles: dict[int, Role], raw: dict[int, dict], inferred: dict[int, str]) -> Process:
         pid, role = p["pid"], roles[p["pid"]]
@@ -234,7 +219,7 @@ class Run:
             write_bytes=p.get("write_bytes"),
             majflt=p.get("majflt"),
             wchan=p.get("wchan"),
-            call=_call(p.get("syscall") or ""),
+            call=call_of(p.get("syscall") or ""),
             tracer_pid=int(status["TracerPid"]) or None if p["state"] == "t" and "TracerPid" in status else None,
             shards=Shards(shards, 0, "/models", "ext4") if shards else None,
             compilers=tuple(
@@ -270,33 +255,21 @@ class Run:
             exit_source="pidfd" if (code, signal) != (None, None) else "",
         )
 
-    def _log(self) -> Iterator[Event]:
-        path = self.source / ("loglines.jsonl.gz" if self.gpu_kind else "loglines.jsonl")
-        offset, text, begun = 0, "", None
-        for line in lines(path):
+    def _log(self) -> Iterator[tuple[float, str]]:
+        for line in lines(self.source / ("loglines.jsonl.gz" if self.gpu_kind else "loglines.jsonl")):
             if line.get("e") == "part":
                 continue
             words = line.get("l", line.get("line", ""))
             if "server_args=" in words:
                 words = self._whole_line(words)
             bar = line.get("e") == "cr" or ("Completed |" in words and not self.gpu_kind)
-            if begun is not None and line["t"] - begun >= 0.2:
-                yield Event(round(begun, 2), "log", self._log_reading(offset, text))
-                offset, text, begun = offset + len(text.encode()), "", None
-            begun = line["t"] if begun is None else begun
-            text += words + ("\r" if bar else "\n")
-        if begun is not None:
-            yield Event(round(begun, 2), "log", self._log_reading(offset, text))
+            yield line["t"], words + ("\r" if bar else "\n")
 
     def _whole_line(self, cut: str) -> str:
         """The raw records cut long lines; the log itself has them whole."""
         with open(self.source / "server.log", encoding="utf-8", errors="replace") as file:
             whole = next((x.rstrip("\n") for x in file if x.startswith(cut[:60]) and "server_args=" in x), cut)
-        return NEUTRAL.sub("/srv/sglang", whole)
-
-    def _log_reading(self, offset: int, text: str) -> LogReading:
-        size = offset + len(text.encode())
-        return LogReading(self.log_path, "8:1", offset, text, size, "file", "appeared" if not offset else "")
+        return neutral(whole)
 
     def _port(self) -> Iterator[Event]:
         path = self.source / ("http.jsonl" if self.gpu_kind else "health.jsonl")
@@ -348,9 +321,6 @@ class Run:
         return any(entry[1] == self.args.port for listen in seen for entry in listen)
 
 
-ANSWERS = {"ConnectionRefusedError": "refused", "ConnectionResetError": "reset", "TimeoutError": "no_response"}
-
-
 def _exit_code(run: Run) -> int | None:
     for event in run.events:
         if "end_wait" in event and "rc=" in str(event["end_wait"]):
@@ -378,27 +348,11 @@ def _descendants(pid: int, raw: dict[int, dict]) -> list[dict]:
 
 
 def _what(p: dict) -> str:
-    return what_it_builds(_argv(p["cmdline"]))
-
-
-def _argv(command: str) -> tuple[str, ...]:
-    """The raw records joined the arguments: what follows -c was one."""
-    head, dash, code = command.partition(" -c ")
-    return (*head.split(), "-c", code) if dash else tuple(command.split())
+    return what_it_builds(argv_of(p["cmdline"]))
 
 
 def _kb(text: str | None) -> int | None:
     return int(text.split()[0]) * 1024 if text else None
-
-
-def _call(text: str) -> BlockedCall | None:
-    number = text.split(" ", 1)[0]
-    if not number.lstrip("-").isdigit():
-        return None
-    words = text.split()
-    name = CALLS.get(int(number), "")
-    wait = int(words[3], 16) if name == "poll" and len(words) > 3 else None
-    return BlockedCall(int(number), name, timeout_ms=wait if wait is not None and wait < 1 << 31 else None)
 
 
 def _gpus(raw: list[dict]) -> GpuReading:
@@ -424,7 +378,6 @@ def _gpus(raw: list[dict]) -> GpuReading:
 def convert_nccl(source: Path, target: Path) -> int:
     """The NCCL hang on two GPUs (``nccl_hang.jsonl.gz``): two titled processes, no server around them. A launcher
     and one log line that sets the phase are made up."""
-    recorder = Recorder(target, 1795960000.0, note="real NCCL hang on two H200s; launcher and log line made up")
     args = ServerArgs(tp=2, model_path="/models/m")
     server = Server(
         500, 1, args=args, args_source="command line", version="0.5.17", log_path="/var/log/sglang/server.log"
@@ -453,7 +406,7 @@ def convert_nccl(source: Path, target: Path) -> int:
                 threads=60,
                 cpu_s=p["ticks"] / TICKS,
                 wchan=p["wchan"],
-                call=_call(p["syscall"]),
+                call=call_of(p["syscall"]),
             )
             for i, p in enumerate(row["proc"])
         ]
@@ -472,20 +425,12 @@ def convert_nccl(source: Path, target: Path) -> int:
         )
         events.append(Event(t, "procs", ProcsReading((launcher, *ranks), uid=0)))
         events.append(Event(t + 0.01, "gpu", GpuReading(gpus, source="NVML")))
-    for event in events:
-        recorder.write(event)
-    recorder.close()
-    return len(events)
+    return record(target, 1795960000.0, "real NCCL hang on two H200s; launcher and log line made up", events)
 
 
 def convert(source: Path, target: Path, step: float) -> int:
     run = Run(source, step)
-    recorder = Recorder(target, run.epoch or 0.0, note=f"real start {source.name}")
-    events = run.all_events()
-    for event in events:
-        recorder.write(event)
-    recorder.close()
-    return len(events)
+    return record(target, run.epoch or 0.0, f"real start {source.name}", run.all_events())
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from sgmon.analyse.store import Store
 from sgmon.model import Event, Snapshot, Verdict
@@ -50,11 +51,7 @@ def _note(snapshot: Snapshot, last: tuple[object, ...], changes: list[Change]) -
 
 def states(changes: list[Change]) -> list[str]:
     """The states in the order in which they came, repeats left out."""
-    found: list[str] = []
-    for change in changes:
-        if not found or found[-1] != change.verdict.state:
-            found.append(change.verdict.state)
-    return found
+    return [state for state, _ in groupby(change.verdict.state for change in changes)]
 
 
 def first(changes: list[Change], *wanted: str, after: float = 0.0) -> Change | None:

@@ -30,6 +30,7 @@ from sgmon.model import (
     Thread,
     Verdict,
 )
+from tests.diagnosis.verdict_history import VerdictHistory
 
 MB = 1_000_000
 __all__ = ["MB", "Compiler", "FdTarget", "Rank", "Shards", "TcpPeer", "World"]
@@ -84,12 +85,13 @@ class Rank:
         self.does(state="S", wchan="hrtimer_nanosleep", cpu=0.0, rchar=0, read=0, mapped=0, anon=0, util=0)
 
 
-class World:
+class World(VerdictHistory):
     """A launcher, its ranks, a log and a port, in front of the real Store."""
 
     def __init__(
         self, tp: int = 2, *, args: ServerArgs | None = None, gpu: bool = True, names: list[str] | None = None
     ):
+        super().__init__()
         names = names if names is not None else [f"TP{i}" for i in range(tp)] if tp > 1 else [""]
         self.args = args or ServerArgs(tp=tp, model_path="/models/m")
         self.ranks = [Rank(name, 101 + i) for i, name in enumerate(names)]
@@ -98,7 +100,6 @@ class World:
         self.host: dict[str, Any] = {"read_ahead_bytes": 128 * 1024, "oom_kills": 0}
         self.age_s: float | None = None  # of what is logged: None: written now
         self.store = Store(0.0)
-        self.history: list[tuple[float, Verdict]] = []
         self.port: PortReading | None = PortReading("127.0.0.1", self.args.port, "refused")
         server = Server(
             100,
@@ -119,9 +120,7 @@ class World:
         return self.store.snapshot.verdict
 
     def step(self, event: Event) -> None:
-        snapshot = self.store.step(event)
-        if not self.history or snapshot.verdict != self.history[-1][1]:
-            self.history.append((snapshot.t, snapshot.verdict))
+        self.note(self.store.step(event))
 
     def raw(self, text: str) -> None:
         """Text of the log as it is."""
@@ -199,17 +198,6 @@ class World:
             for i in range(samples)
         )
         self.step(Event(self.t, "stacks", StacksReading(1, "auto: suspect", dumps)))
-
-    def states(self) -> list[str]:
-        found: list[str] = []
-        for _, verdict in self.history:
-            if not found or found[-1] != verdict.state:
-                found.append(verdict.state)
-        return found
-
-    def since(self, state: str, t: float) -> float | None:
-        """Seconds from ``t`` to the first verdict of that state."""
-        return next((at - t for at, verdict in self.history if verdict.state == state and at >= t), None)
 
     def _procs(self) -> ProcsReading:
         return ProcsReading(tuple(self._process(r) for r in [self.launcher, *self.ranks]), uid=0, **self.host)

@@ -1,60 +1,13 @@
+"""What SGLang's catalogue holds."""
+
 from __future__ import annotations
 
 import pytest
 
-from sgmon.analyse.log.catalogue import Rule, of, version_key
-from sgmon.analyse.log.lines import describe
-from sgmon.analyse.log.shapes import announced, hot_lines
+from sgmon.analyse.log.catalogue import of, version_key
 from sgmon.servers.sglang.log import RULES
 
 CATALOGUE = of(RULES)
-rules = CATALOGUE.rules
-
-MILESTONES = [rule for rule in rules if rule.group == "milestone"]
-ERRORS = [rule for rule in rules if rule.group == "error"]
-NOISE = [rule for rule in rules if rule.group == "noise"]
-
-
-def applies(rule: Rule, text: str) -> bool:
-    return any(key in text for key in rule.keys) and rule.search(text) is not None
-
-
-@pytest.mark.parametrize("group", [MILESTONES, ERRORS, NOISE], ids=["milestone", "error", "noise"])
-def test_each_rule_matches_its_own_example_and_no_other(group: list[Rule]) -> None:
-    wrong = [
-        (rule.name, other.example[:80])
-        for rule in group
-        for other in group
-        if applies(rule, other.example) != (rule is other)
-    ]
-    assert wrong == []
-
-
-@pytest.mark.parametrize("rule", rules, ids=lambda rule: f"{rule.group}-{rule.name[:30]}")
-def test_the_search_by_chunk_finds_what_the_search_by_line_finds(rule: Rule) -> None:
-    text = f"before\n{rule.example}\nafter\n"
-    found = {index: rules for index, rules, _ in hot_lines(RULES, text, text.split("\n"))}
-    assert rule in found[1]
-    assert rule in announced(RULES, rule.example)
-
-
-@pytest.mark.parametrize("rule", ERRORS, ids=lambda rule: rule.name)
-def test_an_error_is_described_as_error(rule: Rule) -> None:
-    wanted = "warning" if rule.grade == "notice" else "error"
-    assert describe(1, rule.example, RULES).kind == wanted
-
-
-@pytest.mark.parametrize("rule", MILESTONES, ids=lambda rule: rule.name)
-def test_a_milestone_is_described_as_milestone(rule: Rule) -> None:
-    line = describe(1, rule.example, RULES)
-    assert line.milestone == rule.name or rule.name in ("launch", "load_end", "warmup_failed", "shutdown")
-
-
-@pytest.mark.parametrize("rule", NOISE, ids=lambda rule: rule.name[:30])
-def test_noise_is_no_finding(rule: Rule) -> None:
-    line = describe(1, rule.example, RULES)
-    assert line.kind in ("noise", "milestone")
-    assert line.level not in ("warning", "error")
 
 
 def test_the_words_of_the_architecture_are_there() -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.nodes.store import NodesStore
 from sgmon.model import Event, NodeReading, Server, ServerArgs, ServerReading, Snapshot, Verdict
+from tests.diagnosis.verdict_history import VerdictHistory
 from tests.diagnosis.world import World
 
 
@@ -24,7 +25,7 @@ class _NodeWorld(World):
         self.cluster.emit(self.name, event)
 
 
-class Cluster:
+class Cluster(VerdictHistory):
     """``nodes`` of ``per_node`` ranks each, called node-a, node-b, ... Cut nodes go on, and their events are lost."""
 
     def __init__(
@@ -37,11 +38,11 @@ class Cluster:
         gpu: bool = True,
         started: Sequence[bool] = (),
     ) -> None:
+        super().__init__()
         self.store = NodesStore(0.0)
         self.t = 0.0
         self.events: list[Event] = []
         self.cut: dict[str, NodeReading | None] = {}
-        self.history: list[tuple[float, Verdict]] = []
         self.worlds: dict[str, _NodeWorld] = {}
         self.names = [f"node-{chr(97 + i)}" if nodes <= 26 else f"node-{i:02}" for i in range(nodes)]
         self._quiet: set[str] = set()
@@ -82,7 +83,7 @@ class Cluster:
             return
         event = replace(event, node=name)
         self.events.append(event)
-        self._note(self.store.step(event))
+        self.note(self.store.step(event))
 
     @staticmethod
     def _says_nothing(event: Event) -> bool:
@@ -111,7 +112,7 @@ class Cluster:
         for event in events:
             if event.node != name or event.kind == "node":
                 self.events.append(event)
-                self._note(self.store.step(event))
+                self.note(self.store.step(event))
 
     def mend_link(self, name: str) -> None:
         """Its events come again."""
@@ -145,12 +146,8 @@ class Cluster:
             for at in (self.t, self.t + 0.5):
                 tick = Event(at, "tick")
                 self.events.append(tick)
-                self._note(self.store.step(tick))
+                self.note(self.store.step(tick))
         return self
-
-    def _note(self, snapshot: Snapshot) -> None:
-        if not self.history or snapshot.verdict != self.history[-1][1]:
-            self.history.append((snapshot.t, snapshot.verdict))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -159,14 +156,3 @@ class Cluster:
     @property
     def verdict(self) -> Verdict:
         return self.store.snapshot.verdict
-
-    def states(self) -> list[str]:
-        found: list[str] = []
-        for _, verdict in self.history:
-            if not found or found[-1] != verdict.state:
-                found.append(verdict.state)
-        return found
-
-    def since(self, state: str, t: float) -> float | None:
-        """Seconds from ``t`` to the first verdict of that state."""
-        return next((at - t for at, verdict in self.history if verdict.state == state and at >= t), None)

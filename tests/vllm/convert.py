@@ -10,7 +10,6 @@ most exit statuses) stays None.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +24,6 @@ from sgmon.model import (
     GpuProcess,
     GpuReading,
     Listener,
-    LogReading,
     PortReading,
     Process,
     ProcsReading,
@@ -34,17 +32,8 @@ from sgmon.model import (
     ServerReading,
     Shards,
 )
-from sgmon.recording.writer import Recorder
 from sgmon.servers import registry
-from tests.diagnosis.convert import ANSWERS, TICKS, _argv, _call
-
-Row = dict  # of JSON
-
-
-def lines(path: Path) -> Iterator[Row]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt") as file:
-        yield from map(json.loads, file)
+from tests.diagnosis.raw_records import ANSWERS, TICKS, Row, argv_of, call_of, lines, log_events, record
 
 
 class Run:
@@ -81,7 +70,15 @@ class Run:
         self.gone: dict[int, Process] = {}
 
     def all_events(self) -> list[Event]:
-        found = [Event(0.0, "server", ServerReading(self.server)), *self._procs(), *self._log(), *self._port()]
+        found = [
+            Event(0.0, "server", ServerReading(self.server)),
+            *self._procs(),
+            *log_events(
+                ((row["t"], row["line"] + "\n") for row in lines(self.source / "loglines.jsonl")),
+                self.server.log_path,
+            ),
+            *self._port(),
+        ]
         return sorted(found, key=lambda e: (e.t, e.kind != "server"))
 
     def _procs(self) -> Iterator[Event]:
@@ -101,7 +98,7 @@ class Run:
         raw = {p["pid"]: p for p in sample["procs"] if p["pid"] not in self.gone}
         for pid, p in raw.items():
             member = self.members.setdefault(pid, Member(pid, p["ppid"], p["start"]))
-            argv = _argv(p["cmdline"])
+            argv = argv_of(p["cmdline"])
             member.argv = argv or member.argv
             if p["state"] == "Z" and member.role is Role.OTHER:
                 member.role = role_of_comm(p["comm"], self.family)
@@ -143,14 +140,14 @@ class Run:
             read_bytes=p.get("read_bytes"),
             rchar_bytes=p.get("rchar"),
             wchan=p.get("wchan"),
-            call=_call(p.get("syscall") or ""),
+            call=call_of(p.get("syscall") or ""),
             fd_count=p.get("nfd"),
             shards=Shards(shards, 0, "/models", "ext4") if shards else None,
             compilers=tuple(
                 Compiler(
                     q["pid"],
-                    compiler_name(_argv(q["cmdline"]), q["comm"]),
-                    what_it_builds(_argv(q["cmdline"]) or ("",)),
+                    compiler_name(argv_of(q["cmdline"]), q["comm"]),
+                    what_it_builds(argv_of(q["cmdline"]) or ("",)),
                     (q["utime"] + q["stime"]) / TICKS,
                 )
                 for q in built
@@ -195,21 +192,6 @@ class Run:
             else:
                 yield old
 
-    def _log(self) -> Iterator[Event]:
-        offset, text, begun = 0, "", None
-        for line in lines(self.source / "loglines.jsonl"):
-            if begun is not None and line["t"] - begun >= 0.2:
-                yield Event(round(begun, 2), "log", self._log_reading(offset, text))
-                offset, text, begun = offset + len(text.encode()), "", None
-            begun = line["t"] if begun is None else begun
-            text += line["line"] + "\n"
-        if begun is not None:
-            yield Event(round(begun, 2), "log", self._log_reading(offset, text))
-
-    def _log_reading(self, offset: int, text: str) -> LogReading:
-        size = offset + len(text.encode())
-        return LogReading(self.server.log_path, "8:1", offset, text, size, "file", "appeared" if not offset else "")
-
     def _port(self) -> Iterator[Event]:
         """Who answers in the first seconds, before the server can listen, is a stranger."""
         host, port = "127.0.0.1", self.server.args.port
@@ -251,12 +233,7 @@ def _gpus(raw: list[Row]) -> GpuReading:
 
 def convert(source: Path, target: Path, step: float, version: str) -> int:
     run = Run(source, step, version)
-    recorder = Recorder(target, run.epoch, note=f"real start {source.name}")
-    events = run.all_events()
-    for event in events:
-        recorder.write(event)
-    recorder.close()
-    return len(events)
+    return record(target, run.epoch, f"real start {source.name}", run.all_events())
 
 
 def main() -> None:
