@@ -9,7 +9,7 @@ from sgmon.analyse.nodes.store import NodesStore
 from sgmon.model import Snapshot
 from tests.nodes_view.cluster import Cluster
 from tests.nodes_view.test_verdict import all_wait, loading
-from widgets import gpu, nodes, workers
+from widgets import gpu_layout, gpu_view, nodes, workers
 from widgets.gpu_rows import fold
 from widgets.line import plain
 
@@ -72,11 +72,11 @@ def test_only_the_culprit_of_the_right_node_is_marked() -> None:
 
 
 def test_128_gpus_fold_to_a_few_rows_the_odd_ones_first(many: Snapshot) -> None:
-    view = gpu.select(many)
+    view = gpu_view.select(many)
     assert len(view.rows) == 128 and view.rows[0].stands_out
     folded = fold(view.rows)
     assert len(folded) <= 6 and sum(len(row.indexes) for row in folded) == 128
-    text = rows(gpu.paint(view, 100, 12))
+    text = rows(gpu_layout.paint(view, 100, 12))
     assert any("node-08 3" in line and "TP67" in line for line in text)
     assert any("127 on 16 nodes" in line for line in text)
 

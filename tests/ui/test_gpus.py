@@ -13,7 +13,7 @@ from tests.ui import fakes
 from tests.ui.screen import SIZES, give, rows_of, running, text_of
 from tui_app.gpu_screen import GpuScreen
 from tui_app.overview import Overview
-from widgets import gpu
+from widgets import gpu_layout, gpu_view
 from widgets.gpu_history import History, history, narrowed, stage_row
 from widgets.gpu_page import gpu_lines, memory_bar
 from widgets.line import Line, plain, width_of
@@ -26,7 +26,7 @@ def text(rows: list[Line]) -> str:
 
 
 def shown(snapshot: Snapshot, width: int, height: int) -> str:
-    return text(gpu.paint(gpu.select(snapshot), width, height))
+    return text(gpu_layout.paint(gpu_view.select(snapshot), width, height))
 
 
 def with_gpus(*gpus: Gpu, **reading: object) -> Snapshot:
@@ -169,7 +169,7 @@ def test_who_holds_the_memory_is_named() -> None:
     )
     page = text(gpu_lines(with_gpus(held), 0, 120))
     assert "in use, but listed for no process" in page
-    bar = plain(memory_bar(held, gpu.select(with_gpus(held)).rows[0].summary, 80))
+    bar = plain(memory_bar(held, gpu_view.select(with_gpus(held)).rows[0].summary, 80))
     assert (bar.count("r"), bar.count("x"), bar.count("?")) == (60, 12, 4)
 
 

@@ -25,7 +25,7 @@ from sgmon.model import (
 from sgmon.model.preflight import Forecast, Level
 from tests.ui import fakes
 from tui_app.exit_summary import exit_summary
-from widgets import gpu, port, startup, verdictbar, waiting, workers
+from widgets import gpu_layout, gpu_view, port, startup, verdictbar, waiting, workers
 from widgets.ages import rough
 from widgets.detail_lines import detail_lines
 from widgets.hints import hint_line
@@ -144,15 +144,15 @@ def test_startup_fits(width: int) -> None:
 
 
 def test_gpus_fold_when_there_is_no_room() -> None:
-    view = gpu.select(fakes.stuck())
-    assert len(gpu.paint(view, 60, 8)) == 8
-    folded = text(gpu.paint(view, 60, 3))
+    view = gpu_view.select(fakes.stuck())
+    assert len(gpu_layout.paint(view, 60, 8)) == 8
+    folded = text(gpu_layout.paint(view, 60, 3))
     assert "0-2,4-7" in folded
     assert "!3" in folded
 
 
 def test_no_nvml_says_why_and_what_to_do() -> None:
-    words = text(gpu.paint(gpu.select(fakes.no_nvml()), 100, 8))
+    words = text(gpu_layout.paint(gpu_view.select(fakes.no_nvml()), 100, 8))
     assert "libnvidia-ml.so.1 was not found" in words
     assert "fix: start the container with --gpus all" in words
 
@@ -160,7 +160,7 @@ def test_no_nvml_says_why_and_what_to_do() -> None:
 def test_unknown_gpu_values_are_no_zero() -> None:
     lost = fakes.gpu(0, used_bytes=None, util_percent=None, power_w=None)
     snapshot = replace(fakes.loading(), gpu=replace(fakes.loading().gpu, gpus=(lost,)))
-    rows = text(gpu.paint(gpu.select(snapshot), 60, 8))
+    rows = text(gpu_layout.paint(gpu_view.select(snapshot), 60, 8))
     assert "?/79.6" in rows
     assert "power not known" in rows
     assert " 0%" not in rows
@@ -168,7 +168,7 @@ def test_unknown_gpu_values_are_no_zero() -> None:
 
 def test_gpu_history_keeps_a_gap() -> None:
     points = tuple((float(t), None if 288 <= t < 296 else 40e9) for t in range(200, 300))
-    view = gpu.select(replace(fakes.loading(), series=(Series("gpu0.used", points),)))
+    view = gpu_view.select(replace(fakes.loading(), series=(Series("gpu0.used", points),)))
     assert None in view.rows[0].used_history[-5:]
 
 
