@@ -32,7 +32,7 @@ Subscriber = Callable[[Snapshot], None]
 class Engine:
     """Runs a source through a store and publishes snapshots, at most one each ``publish_s`` (four a second).
 
-    Two calls go up from the view: ``request_stacks`` and ``stop``. Subscribers are called in the
+    The view calls ``request_stacks``, ``choose``, ``save_flight`` and ``stop``. Subscribers are called in the
     engine's thread and must return at once (the screen only posts a message).
     """
 

@@ -196,8 +196,10 @@ def _erases_in_colour() -> bool:
     """Whether the terminal says so (terminfo)."""
     try:
         import curses
-
+    except ImportError:
+        return False
+    try:
         curses.setupterm()
         return curses.tigetflag("bce") == 1
-    except Exception:  # noqa: BLE001 - no terminfo, no curses, an unknown terminal: then not
+    except (curses.error, OSError, ValueError):  # no terminfo, an unknown terminal, no descriptor
         return False
