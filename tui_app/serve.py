@@ -20,9 +20,9 @@ from sgmon.commands.watching import UsageError, add_target_arguments, number, sa
 from sgmon.settings import Settings
 
 EPILOG = """\
-Only this machine can open the page, and only with the address that is printed: its token is new each time.
+Only this machine can open the page, with the address that is printed. Its token is new each time.
 From another machine: ssh -L 8765:127.0.0.1:8765 HOST, then open the same address there.
-Nothing can be changed there: no stacks, no files, no choice of another server.
+The page is read-only: no stacks, no files, no choice of another server.
 """
 NO_EXTRA = "sgmon serve needs textual-serve, which is not installed: pip install 'sgmon[serve]'"
 

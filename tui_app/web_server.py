@@ -73,13 +73,13 @@ class WebServer(Server):
         """Refuse who has no token, and what another site's page asks for."""
         origin = request.headers.get("Origin")
         if not _is_loopback(request.host) or (origin is not None and urlsplit(origin).netloc != request.host):
-            raise web.HTTPForbidden(text="sgmon: asked for by another site\n")
+            raise web.HTTPForbidden(text="sgmon: refused, because another site made this request\n")
         if self._is_token(request.query.get("token", "")) and request.path == "/":
             response = web.HTTPFound("/")  # the token leaves the address line
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="Strict")
             return response
         if not self._is_token(request.cookies.get(self.cookie, "")):
-            raise web.HTTPForbidden(text="sgmon: open the whole address that sgmon serve printed, with its token\n")
+            raise web.HTTPForbidden(text="sgmon: open the address that sgmon serve printed, with its token\n")
         response = await handler(request)
         if not response.prepared:
             response.headers.update(_HEADERS)
@@ -94,7 +94,7 @@ class WebServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         if self._visitors >= MOST_VISITORS:
-            raise web.HTTPServiceUnavailable(text=f"sgmon: {MOST_VISITORS} visitors are here already\n")
+            raise web.HTTPServiceUnavailable(text=f"sgmon: no room: at most {MOST_VISITORS} pages at the same time\n")
         self._visitors += 1
         try:
             return await super().handle_websocket(request)

@@ -1,4 +1,4 @@
-"""Panel 5 where several machines are watched: each node's link, clock, phase and state; what differs between them."""
+"""Panel 5 where several nodes are watched: each node's link, clock, phase and state; what differs between them."""
 
 from __future__ import annotations
 

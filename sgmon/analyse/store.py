@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sgmon.analyse.activity.tracker import ActivityTracker
-from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.port_owner import with_owners
 from sgmon.analyse.ranks.make import with_ranks
 from sgmon.analyse.stacks.requests import with_reading
@@ -25,8 +25,6 @@ from sgmon.model import (
     LogReading,
     LogState,
     PortReading,
-    ProbeReading,
-    ProbeStatus,
     ProcsReading,
     RasReading,
     Series,
@@ -35,8 +33,6 @@ from sgmon.model import (
     Snapshot,
     StacksReading,
     StartReading,
-    Verdict,
-    VerdictChange,
     WatchDirReading,
 )
 from sgmon.model.preflight import Place, Preflight
@@ -48,7 +44,6 @@ from sgmon.servers import registry
 SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
 SERIES_STEP_S = 0.9
 OLD_POINTS = 180
-KEPT_VERDICTS = 64
 KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
 JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
@@ -123,10 +118,7 @@ class Store:
 
     def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
         """What the engine knows beside the events: files it has written, where a replay is."""
-        if saved is not None:
-            self.snapshot = replace(self.snapshot, saved=saved)
-        if replay is not None:
-            self.snapshot = replace(self.snapshot, replay=replay)
+        self.snapshot = with_note(self.snapshot, saved, replay)
         return self.snapshot
 
     def _server(self, new: Snapshot, reading: ServerReading) -> Snapshot:
@@ -282,41 +274,3 @@ def _with_port(new: Snapshot, reading: PortReading, t: float) -> Snapshot:
         reading.port,
     )
     return replace(new, port=reading, port_changed_t=t if changed else new.port_changed_t)
-
-
-def probe_status(old: tuple[ProbeStatus, ...], event: Event) -> tuple[ProbeStatus, ...]:
-    """How the probes are doing after this event."""
-    if event.kind == "tick" or event.reading is None:
-        return old
-    known = {status.name: status for status in old}
-    if isinstance(event.reading, ProbeReading):
-        said = event.reading
-        before = known.get(said.name, ProbeStatus(said.name))
-        known[said.name] = replace(
-            before, in_flight_since_t=said.in_flight_since_t, error=said.error, remedy=said.remedy
-        )
-    else:
-        known[event.kind] = ProbeStatus(event.kind, last_ok_t=event.t, took_s=event.took_s)
-    return tuple(known.values())
-
-
-def _with_eta(new: Snapshot, verdict: Verdict) -> Snapshot:
-    found = usual.eta(replace(new, verdict=verdict))
-    return new if found == new.eta else replace(new, eta=found)
-
-
-def with_verdict(new: Snapshot, verdict: Verdict) -> Snapshot:
-    """The snapshot with its next verdict, and the history of verdicts with it."""
-    new = _with_eta(new, verdict)
-    if verdict == new.verdict:
-        return new
-    verdicts = new.verdicts
-    before = new.verdict
-    if not verdicts or (before.state, before.phase, before.odd_ranks) != (
-        verdict.state,
-        verdict.phase,
-        verdict.odd_ranks,
-    ):
-        change = VerdictChange(new.t, verdict.state, verdict.headline)
-        verdicts = (*verdicts[-KEPT_VERDICTS + 1 :], change)
-    return replace(new, verdict=verdict, verdicts=verdicts)

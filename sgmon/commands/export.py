@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--textfile", metavar="FILE", default="", help="write the metrics there, for node_exporter; no HTTP"
     )
     group.add_argument(
-        "--stall", metavar="T", default=f"{HOLD_S:.0f}s", help="/livez fails when it has stalled for so long"
+        "--stall", metavar="T", default=f"{HOLD_S:.0f}s", help="/livez fails when a stall has lasted this long"
     )
     group.add_argument("--otlp", metavar="URL", default="", help="send the metrics there too, by OTLP over HTTP")
 

@@ -1,4 +1,4 @@
-"""Which machines a command watches: ``--host``, ``--hosts``, ``--via``, and Slurm's list."""
+"""Which nodes a command watches: ``--host``, ``--hosts``, ``--via``, and Slurm's list."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ SRUN = "srun --overlap --nodes=1 --ntasks=1 --nodelist={} --"
 
 
 def add_host_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the commands that watch several machines."""
-    group = parser.add_argument_group("other machines (default: this one alone)")
+    """Those of the commands that can watch several nodes."""
+    group = parser.add_argument_group("several nodes (default: this machine alone)")
     group.add_argument(
         "--host",
         metavar="NAME",
         action="append",
         default=[],
-        help="watch this machine, by ssh (repeatable); node[1-4]",
+        help="watch this node, by ssh (repeatable); node[1-4]",
     )
-    group.add_argument("--hosts", metavar="FILE", default="", help="names, one a line; slurm: the nodes of this job")
+    group.add_argument(
+        "--hosts", metavar="FILE", default="", help="a name on each line; slurm: the nodes of this job"
+    )
     group.add_argument(
         "--via",
         metavar="CMD",
@@ -52,7 +54,7 @@ def hosts_of(
     if not names:
         lone = next((flag for flag, given in (("--via", via), ("--remote-python", args.remote_python)) if given), "")
         if lone:
-            raise HostError(f"{lone} says how to reach other machines, but none is named: add --host NAME")
+            raise HostError(f"{lone} says how to reach other nodes, but none is named: add --host NAME")
         return (), ""
     for name in names:
         reach(name, via, args.remote_python)
@@ -82,8 +84,8 @@ def _of_file(path: str) -> tuple[str, ...]:
 
 
 def _check_others(args: argparse.Namespace, names: list[str]) -> None:
-    """What else was asked for must make sense on another machine."""
+    """What else was asked for must make sense on another node."""
     if args.log == "-":
-        raise HostError("--log - is this command's own input, but the server is on another machine: leave one away")
+        raise HostError("--log - is this command's own input, but the server is on another node: leave one out")
     if args.pid is not None and len(set(names)) > 1:
-        raise HostError("--pid names a process of one machine, but several are watched: use --port, or one --host")
+        raise HostError("--pid names a process of one node, but several are watched: use --port, or one --host")

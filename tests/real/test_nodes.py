@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from tests.real import measured
 from tests.real.server import HOME, RealServer, drop_page_cache
 from tests.real.vllm import server as vllm
 from tests.real.vllm.server import VllmServer
-from tests.real.watching import ALARMS, Watcher, watching
+from tests.real.watching import ALARMS, Said, Watcher, watching
+from tests.waiting import eventually
 
 PORT = 30000
 RENDEZVOUS = 20500
@@ -105,11 +106,19 @@ def rank_on(watcher: Watcher, host: Host) -> Rank | None:
     )
 
 
-def wait_until(watcher: Watcher, condition, seconds: float = START_S) -> None:  # type: ignore[no-untyped-def]
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, watcher.history()
-        time.sleep(0.1)
+def wait_until(watcher: Watcher, condition: Callable[[], object], seconds: float = START_S) -> None:
+    eventually(condition, seconds, watcher.history)
+
+
+def kill_rank_of_node_1(pair: Pair, watcher: Watcher, what: str) -> Said:
+    """The verdict "crashed" that follows."""
+    victim = rank_on(watcher, pair.nodes[1])
+    assert victim is not None
+    killed = time.time()
+    pair.nodes[1].run("kill", "-KILL", str(victim.process.pid))
+    crashed = watcher.wait_for("crashed", after=killed, timeout_s=60)
+    measured.fault(what, watcher, killed, crashed)
+    return crashed
 
 
 def test_node_1_comes_late_and_then_all_is_well(pair: Pair, tmp_path: Path) -> None:
@@ -142,12 +151,7 @@ def test_the_rank_of_node_1_is_killed(loading_pair: Pair, tmp_path: Path) -> Non
     pair.start(0)
     pair.start(1)
     wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]) and rank_on(watcher, pair.nodes[0]))
-    victim = rank_on(watcher, pair.nodes[1])
-    assert victim is not None
-    killed = time.time()
-    pair.nodes[1].run("kill", "-KILL", str(victim.process.pid))
-    crashed = watcher.wait_for("crashed", after=killed, timeout_s=60)
-    measured.fault("SGLang, two hosts: a rank of node 1 killed", watcher, killed, crashed)
+    kill_rank_of_node_1(pair, watcher, "SGLang, two hosts: a rank of node 1 killed")
     time.sleep(6.0)
     headline = watcher.snapshot.verdict.headline
     assert "node-b" in headline, watcher.history()
@@ -185,10 +189,5 @@ def test_vllm_on_two_hosts(vllm_pair: Pair, tmp_path: Path) -> None:
     ready = watcher.wait_for("ready", "crashed", after=late, timeout_s=vllm.START_S)
     assert ready.state == "ready", f"{watcher.history()}\n{pair.texts()}"
     wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]), 30)
-    victim = rank_on(watcher, pair.nodes[1])
-    assert victim is not None
-    killed = time.time()
-    pair.nodes[1].run("kill", "-KILL", str(victim.process.pid))
-    crashed = watcher.wait_for("crashed", after=killed, timeout_s=60)
-    measured.fault("vLLM, two hosts: the rank of node 1 killed", watcher, killed, crashed)
+    crashed = kill_rank_of_node_1(pair, watcher, "vLLM, two hosts: the rank of node 1 killed")
     assert "node-b" in crashed.verdict.headline, watcher.history()

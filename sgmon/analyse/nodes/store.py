@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.nodes.compare import compared
 from sgmon.analyse.nodes.merge import Parts, head_of, merged
 from sgmon.analyse.nodes.node import Node
 from sgmon.analyse.nodes.verdict import judge
 from sgmon.analyse.nodes.whole import whole_of
-from sgmon.analyse.store import Store, probe_status, with_verdict
+from sgmon.analyse.store import Store
 from sgmon.model import Baseline, ComparedValue, Event, NodeView, ProbeReading, ProbeStatus, Snapshot, Verdict
 
 if TYPE_CHECKING:
@@ -65,10 +66,7 @@ class NodesStore:
 
     def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
         """What the engine knows beside the events: files it has written, where a replay is."""
-        if saved is not None:
-            self.snapshot = replace(self.snapshot, saved=saved)
-        if replay is not None:
-            self.snapshot = replace(self.snapshot, replay=replay)
+        self.snapshot = with_note(self.snapshot, saved, replay)
         return self.snapshot
 
     def verdict_without_history(self) -> Verdict:

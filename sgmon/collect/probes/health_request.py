@@ -101,7 +101,7 @@ class HealthClient:
             answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "no_response"
             return Answer(answer, client=connection.client)
         except httpx.ConnectError as err:
-            return _no_connection(err)
+            return _first_known(err)
         except httpx.TransportError as err:
             if connection.too_late:
                 return Answer("no_response", client=connection.client, note="answers byte by byte")
@@ -154,18 +154,27 @@ def speaks_tls(target: Target, connect_s: float) -> bool:
         return False
 
 
-def _no_connection(err: Exception) -> Answer:
-    import ssl  # httpx has imported it
+def not_connected(err: BaseException) -> Answer | None:
+    """What an error of a connection means; None: not known."""
+    import ssl  # the client of the request has imported it
 
+    if isinstance(err, (ConnectionRefusedError, FileNotFoundError)):
+        return Answer("refused")
+    if isinstance(err, ssl.SSLError):
+        return Answer("reset", note=f"no TLS on this port: {clean(err.reason or str(err), 60)}")
+    if isinstance(err, ConnectionResetError):
+        return Answer("reset")
+    if isinstance(err, socket.gaierror):
+        return Answer("skipped", note=f"the host name does not resolve: {err.strerror}")
+    return None
+
+
+def _first_known(err: Exception) -> Answer:
+    """What the first known error in the chain of causes means."""
     cause: BaseException | None = err
     while cause is not None:
-        if isinstance(cause, (ConnectionRefusedError, FileNotFoundError)):
-            return Answer("refused")
-        if isinstance(cause, ssl.SSLError):
-            return Answer("reset", note=f"no TLS on this port: {clean(cause.reason or str(cause), 60)}")
-        if isinstance(cause, ConnectionResetError):
-            return Answer("reset")
-        if isinstance(cause, socket.gaierror):
-            return Answer("skipped", note=f"the host name does not resolve: {cause.strerror}")
+        known = not_connected(cause)
+        if known is not None:
+            return known
         cause = cause.__cause__ or cause.__context__
     return Answer("skipped", note=clean(str(err), 120))

@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 
-from sgmon.collect.probes.health_request import USER_AGENT, Answer, Target
+from sgmon.collect.probes.health_request import USER_AGENT, Answer, Target, not_connected
 from sgmon.text import clean
 
 
@@ -26,7 +26,7 @@ class PlainClient:
         try:
             connection.connect()
         except OSError as err:
-            return _no_connection(err)
+            return _refusal(err)
         address = connection.sock.getsockname()
         client = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
         guard = _Guard(connection.sock, limit_s + connect_s)
@@ -92,15 +92,8 @@ def _connection(target: Target, connect_s: float) -> http.client.HTTPConnection:
     return http.client.HTTPSConnection(host, target.port, timeout=connect_s, context=context)
 
 
-def _no_connection(err: OSError) -> Answer:
-    if isinstance(err, (ConnectionRefusedError, FileNotFoundError)):
-        return Answer("refused")
-    if isinstance(err, ssl.SSLError):
-        return Answer("reset", note=f"no TLS on this port: {clean(err.reason or str(err), 60)}")
-    if isinstance(err, ConnectionResetError):
-        return Answer("reset")
-    if isinstance(err, socket.gaierror):
-        return Answer("skipped", note=f"the host name does not resolve: {err.strerror}")
-    if isinstance(err, socket.timeout):
+def _refusal(err: OSError) -> Answer:
+    known = not_connected(err)
+    if known is None and isinstance(err, socket.timeout):
         return Answer("timeout")
-    return Answer("skipped", note=clean(str(err), 120))
+    return known or Answer("skipped", note=clean(str(err), 120))
