@@ -69,10 +69,10 @@ def theme_path() -> Path:
 def keep_theme(name: str) -> str:
     """Keep a theme for the next start; returns where another one is written that wins over it, "" without. Raises
     OSError."""
-    from sgmon.paths import write_whole
+    from sgmon.paths import private_folder, write_whole
 
     path = theme_path()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(path.parent)
     write_whole(path, [name.encode() + b"\n"])
     source = next(choice.source for choice in choices() if choice.option.name == "theme")
     return "" if source == str(path) else source

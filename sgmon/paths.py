@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,17 +16,48 @@ def state_dir() -> Path:
     """
     import platformdirs  # 15 ms that most commands do not need
 
-    path = Path(platformdirs.user_state_dir("sgmon"))
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return private_folder(Path(platformdirs.user_state_dir("sgmon")))
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made when missing, for its owner only whatever the umask is; one that others may look into is closed
+    to them. Missing folders above it are made for the owner only, too. Raises OSError."""
+    for missing in [one for one in reversed(path.parents) if not one.exists()]:
+        missing.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.stat()
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        path.chmod(0o700)
     return path
+
+
+def make_private(path: Path) -> None:
+    """Make the file when missing; only its owner may read it from now on. One that is there is not opened: to close it
+    would end the locks that SQLite holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2). Raises OSError."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        found = path.stat()
+        if found.st_mode & 0o077 and found.st_uid == os.geteuid():
+            path.chmod(0o600)
+
+
+def open_private(path: Path, flags: int = os.O_RDWR) -> int:
+    """A descriptor of the file, made when missing; only its owner may read it from now on. Raises OSError."""
+    fd = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and found.st_uid == os.geteuid():
+        os.fchmod(fd, 0o600)
+    return fd
 
 
 def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
     """Write the whole file or none: beside it first, then renamed. Readable by its owner only, but for ``mode``.
-    Raises OSError."""
+    What another user has put there under the name of the part is not written into. Raises OSError."""
     partial = path.with_name(path.name + ".part")
     try:
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        partial.unlink(missing_ok=True)
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb") as file:
             file.writelines(parts)
         os.replace(partial, path)
     except OSError:

@@ -98,6 +98,13 @@ def clean(text: str, limit: int | None = None) -> str:
     return text
 
 
+def quoted(text: str) -> str:
+    """``text`` as one word of a command that a person may paste into a shell: foreign text runs nothing there."""
+    import shlex  # no command without a next step needs it
+
+    return shlex.quote(clean(text))
+
+
 def _needs_care(text: str) -> bool:
     return not text.isascii() and _CONTROL.search(text) is not None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sgmon.export.bundle import Bundle, collect, pack
 from sgmon.model import Snapshot
-from sgmon.paths import state_dir
+from sgmon.paths import private_folder, state_dir
 from sgmon.watch.engine import Engine
 
 #: files of the server may lie on a mount that hangs
@@ -67,6 +67,5 @@ def write(bundle: Bundle, wanted: Path | None) -> Path:
             return bundle.write(here / bundle.name)
         except OSError:
             pass  # e.g. the disk is full
-    folder = state_dir() / "reports"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = private_folder(state_dir() / "reports")
     return bundle.write(folder / bundle.name)

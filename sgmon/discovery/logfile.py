@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import NamedTuple
 
 from sgmon.discovery import container_logs, containers, inner, journal, output_readers, slurm
@@ -181,10 +182,10 @@ def _from_outside(hop: _Hop) -> str:
     name = _own_id(inside) or os.uname().nodename
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         namespace = inside.text(_NAMESPACE).strip()
-        return f"kubectl logs -f{f' -n {namespace}' if namespace else ''} {os.uname().nodename}"
+        return shlex.join(("kubectl", "logs", "-f", *(["-n", namespace] if namespace else []), os.uname().nodename))
     if inside.has("/run/.containerenv"):
-        return f"podman logs -f {name}"
-    return f"docker logs -f {name}" if inside.has("/.dockerenv") else ""
+        return shlex.join(("podman", "logs", "-f", name))
+    return shlex.join(("docker", "logs", "-f", name)) if inside.has("/.dockerenv") else ""
 
 
 def _own_id(inside: Inside) -> str:

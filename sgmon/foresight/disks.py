@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sgmon.foresight.start import Start, doomed, doubt, fine
 from sgmon.model.preflight import Forecast, Space
 from sgmon.model.verdict import NextStep
+from sgmon.text import quoted
 from sgmon.units import duration, size
 
 #: below these a start may run out: compiled kernels take up to some GiB, NCCL's and torch's segments 1 GiB
@@ -28,9 +29,9 @@ def spaces(start: Start) -> Iterator[Forecast]:
 
 def _space(space: Space) -> Forecast:
     kind = space.fstype or "unknown file system"
-    look = NextStep("Look at it", f"df -h {space.path}")
+    look = NextStep("Look at it", f"df -h {quoted(space.path)}")
     if space.hung:
-        step = NextStep("Look whether the mount answers", f"stat -f {space.path}")
+        step = NextStep("Look whether the mount answers", f"stat -f {quoted(space.path)}")
         text = f"{space.path} ({kind}) has not answered: its mount hangs or is slow"
         return doubt("mount-hung", space.what, text, step, signal="disk")
     if space.read_only:
@@ -79,4 +80,4 @@ def stale_locks(start: Start) -> Iterator[Forecast]:
     (torch utils/file_baton.py); whether this start builds what the lock guards is not known."""
     for path, age_s in start.facts.stale_locks:
         text = f"{path} is {duration(age_s)} old and nobody holds it: a build that waits for it waits for ever"
-        yield doubt("stale-lock", "build lock", text, NextStep("Remove it", f"rm {path}"), signal="disk")
+        yield doubt("stale-lock", "build lock", text, NextStep("Remove it", f"rm {quoted(path)}"), signal="disk")

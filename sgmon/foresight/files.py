@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sgmon.foresight.start import Start, doomed, doubt, fine, label, unknown
 from sgmon.model.preflight import Forecast, ModelFolder, Place, Shard
 from sgmon.model.verdict import NextStep
+from sgmon.text import quoted
 from sgmon.units import plural, size
 
 #: parts of the names of a tokenizer's files; those that only describe one do not count
@@ -28,18 +29,18 @@ def model_path(start: Start) -> Iterator[Forecast]:
 def _path(start: Start, what: str, folder: ModelFolder) -> Forecast:
     phase = start.phase("arguments")
     if folder.place is Place.ABSENT:
-        step = NextStep("Give the path of a model that is there", f"ls -d {folder.asked}")
+        step = NextStep("Give the path of a model that is there", f"ls -d {quoted(folder.asked)}")
         why = "an absolute path that is not there is no name of a model on the hub either"
         return doomed("model-path", what, f"the {what} is not there: {folder.asked}", why, phase, step)
     if folder.place is Place.HUB:
         words = f"{folder.asked} is not in the hub's cache here"
         if start.offline:
-            step = NextStep("Fetch it first, or allow the hub", f"HF_HUB_OFFLINE=0 hf download {folder.asked}")
+            step = NextStep("Fetch it first, or allow the hub", f"HF_HUB_OFFLINE=0 hf download {quoted(folder.asked)}")
             why = "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set, so that nothing is fetched"
             return doomed("model-offline", what, words, why, phase, step)
         return doubt("model-download", what, f"{words}: the start fetches it first")
     if folder.place is Place.HUNG:
-        step = NextStep("Look whether the mount answers", f"stat -f {folder.asked}")
+        step = NextStep("Look whether the mount answers", f"stat -f {quoted(folder.asked)}")
         where = f" ({folder.fstype})" if folder.fstype else ""
         return doubt("model-hung", what, f"{folder.asked}{where} has not answered: its mount hangs or is slow", step)
     if folder.place is Place.HIDDEN:
@@ -57,12 +58,12 @@ def config(start: Start) -> Iterator[Forecast]:
             kind = str(folder.get("architectures") or folder.get("model_type") or "no architecture named")
             yield fine("config", check, kind)
         elif folder.config_error and "config.json" in folder.names:
-            step = NextStep("Put the right file in its place", f"python3 -m json.tool {folder.path}/config.json")
+            step = NextStep("Put the right file in its place", f"python3 -m json.tool {quoted(f'{folder.path}/config.json')}")
             why = "the server reads the same file for the architecture and all sizes"
             text = f"{label(folder)}/config.json is not readable: {folder.config_error}"
             yield doomed("config", check, text, why, start.phase("arguments"), step)
         elif start.stays_local and not _other_format(folder):
-            step = NextStep("Put config.json into the model's folder", f"ls {folder.path}")
+            step = NextStep("Put config.json into the model's folder", f"ls {quoted(folder.path)}")
             why = "the server reads it for the architecture and all sizes, and this folder is not fetched from a hub"
             text = f"{label(folder)} has no config.json"
             yield doomed("config", check, text, why, start.phase("arguments"), step)
@@ -90,7 +91,7 @@ def shards(start: Start) -> Iterator[Forecast]:
                 f"{plural(len(folder.shards), 'file')}, {size(total)}, each as long as its header says",
             )
         elif not found and _weightless(start, folder):
-            step = NextStep("Look for its weights", f"ls -l {folder.path}")
+            step = NextStep("Look for its weights", f"ls -l {quoted(folder.path)}")
             why = "no file of any format that holds weights is in the folder"
             text = f"{label(folder)} has no weights"
             yield doomed("no-weights", check, text, why, start.phase("weights"), step)
@@ -98,7 +99,7 @@ def shards(start: Start) -> Iterator[Forecast]:
 
 def _index(start: Start, what: str, folder: ModelFolder) -> Iterator[Forecast]:
     if folder.index_error and start.stays_local:
-        step = NextStep("Put the right index in its place", f"ls -l {folder.path}")
+        step = NextStep("Put the right index in its place", f"ls -l {quoted(folder.path)}")
         text = f"the index of the {what}'s shards is not readable: {folder.index_error}"
         if "index-read" in start.facts.installed.proofs and len(folder.shards) != 1:
             why = "the loader reads the same file before any weight"
@@ -112,7 +113,7 @@ def _missing(start: Start, what: str, folder: ModelFolder) -> Iterator[Forecast]
     if not lost:
         return
     text = f"{label(folder)}: {_names(lost)} {'is' if len(lost) == 1 else 'are'} missing, which the index names"
-    step = NextStep("Fetch what is missing, or mend the index", f"ls {folder.path}")
+    step = NextStep("Fetch what is missing, or mend the index", f"ls {quoted(folder.path)}")
     if start.stays_local and "missing-shard" in start.facts.installed.proofs:
         why = "the loader of the installed version refuses an index that names a file which is not there"
         yield doomed("shard-missing", f"{what}'s shards", text, why, start.phase("weights"), step)
@@ -127,7 +128,7 @@ def _cut(start: Start, what: str, folder: ModelFolder) -> Iterator[Forecast]:
         return
     text = f"{label(folder)}: {_broken(broken[0])}"
     text += f", and {len(broken) - 1} more" if len(broken) > 1 else ""
-    step = NextStep("Fetch this file again", f"ls -l {folder.path}/{broken[0].name}")
+    step = NextStep("Fetch this file again", f"ls -l {quoted(f'{folder.path}/{broken[0].name}')}")
     why = "safetensors refuses a file that is shorter than its own header says, or that has none"
     yield doomed("shard-cut", f"{what}'s shards", text, why, start.phase("weights"), step)
 
@@ -146,7 +147,7 @@ def tokenizer(start: Start) -> Iterator[Forecast]:
     if folder is None or folder.place not in (Place.FOLDER, Place.ABSENT):
         return
     step = NextStep(
-        "Copy the tokenizer's files there, or name another place for it", f"ls {folder.path or folder.asked}"
+        "Copy the tokenizer's files there, or name another place for it", f"ls {quoted(folder.path or folder.asked)}"
     )
     phase = start.phase("tokenizer")
     found = [name for name in folder.names if name not in _DESCRIBES and _TOKENIZER.search(name)]

@@ -9,7 +9,7 @@ from sgmon.foresight.start import Start, doomed, doubt, fine
 from sgmon.model import Listener
 from sgmon.model.preflight import Forecast, Resolved
 from sgmon.model.verdict import NextStep
-from sgmon.text import clean
+from sgmon.text import clean, quoted
 from sgmon.units import duration
 
 #: characters of the name of a process in a headline
@@ -90,7 +90,7 @@ def addresses(start: Start) -> Iterator[Forecast]:
         elif one.what == "rendezvous" and start.args.nnodes > 1 and all(map(_is_loopback, one.addresses)):
             which = "" if one.name in one.addresses else f" ({', '.join(one.addresses[:2])})"
             text = f"{one.name}{which} is this machine alone: other nodes cannot be met there"
-            step = NextStep("Name an address of node 0 that the others can reach", f"getent hosts {one.name}")
+            step = NextStep("Name an address of node 0 that the others can reach", f"getent hosts {quoted(one.name)}")
             yield doubt("loopback", f"{one.what} {one.name}", text, step, signal="net")
         else:
             yield fine("address", f"{one.what} {one.name}", ", ".join(one.addresses[:3]), "net")
@@ -99,7 +99,7 @@ def addresses(start: Start) -> Iterator[Forecast]:
 def _no_route(start: Start, one: Resolved) -> Forecast:
     """The routing table of this machine leads to none of its addresses."""
     text = f"no route leads to {one.name} ({', '.join(one.addresses[:2])})"
-    step = NextStep("Name an address that this machine can reach", f"ip route get {one.addresses[0]}")
+    step = NextStep("Name an address that this machine can reach", f"ip route get {quoted(one.addresses[0])}")
     why = "the kernel refuses every connection to it (ENETUNREACH), and the ranks of this node must connect to it"
     return doomed("no-route", f"{one.what} {one.name}", text, why, start.phase("rendezvous"), step, signal="net")
 
@@ -114,7 +114,7 @@ def _is_loopback(address: str) -> bool:
 def _unresolved(start: Start, what: str, name: str, words: str) -> Forecast:
     """A name that another node brings may appear later: then it is a doubt. The rendezvous is node 0's own."""
     text = f"{name} cannot be resolved ({what})" + (f": {words}" if words else "")
-    step = NextStep("Name an address that this machine can resolve", f"getent hosts {name}")
+    step = NextStep("Name an address that this machine can resolve", f"getent hosts {quoted(name)}")
     if start.args.node_rank > 0 and what == "rendezvous":
         return doubt("unresolved", f"{what} {name}", f"{text}; it may be once that node is there", step, signal="net")
     why = "the resolver knows no such name, and a socket can be bound to an address alone"

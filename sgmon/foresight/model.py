@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sgmon.foresight.start import Start, doomed, doubt, fine, label, unknown
 from sgmon.model.preflight import Forecast, Place
 from sgmon.model.verdict import NextStep
+from sgmon.text import quoted
 
 
 def architecture(start: Start) -> Iterator[Forecast]:
@@ -48,7 +49,7 @@ def chat_template(start: Start) -> Iterator[Forecast]:
     given, place = start.options.chat_template, start.facts.chat_template
     if place is Place.ABSENT:
         text = f"the chat template is not there: {given}"
-        step = NextStep("Name a file that is there, or leave it out", f"ls -l {given}")
+        step = NextStep("Name a file that is there, or leave it out", f"ls -l {quoted(given)}")
         serves = start.args.node_rank == 0 and not start.args.headless and not start.options.no_tokenizer
         if serves and "template-file" in start.facts.installed.proofs:
             why = "the installed version refuses a name of a file that it cannot open"

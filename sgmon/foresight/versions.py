@@ -8,6 +8,7 @@ from sgmon.foresight.start import Start, doomed, doubt, fine
 from sgmon.model.preflight import Forecast
 from sgmon.model.verdict import NextStep
 from sgmon.servers.start_rules import Beside, Defect
+from sgmon.text import quoted
 from sgmon.versions import release
 
 _TRUE = ("1", "true", "yes", "y", "on")
@@ -43,7 +44,7 @@ def demands(start: Start) -> Iterator[Forecast]:
         if here is None or least is None:
             continue
         text = f"{name} {installed.package(name)} is installed, {start.family.label} asks for {wanted} or newer"
-        step = NextStep("Install it", f"pip install '{name}>={wanted}'")
+        step = NextStep("Install it", f"pip install {quoted(f'{name}>={wanted}')}")
         # without an environment it is not known whether that check is switched off
         if here >= least:
             yield fine("package", name, f"{installed.package(name)} (at least {wanted})")
@@ -65,5 +66,5 @@ def flashinfer(start: Start) -> Iterator[Forecast]:
         text = (
             f"flashinfer-cubin {kernels} does not fit flashinfer-python {code}: it refuses to be imported ({report})"
         )
-        step = NextStep("Install the same version of both", f"pip install flashinfer-cubin=={code.partition('+')[0]}")
+        step = NextStep("Install the same version of both", f"pip install {quoted('flashinfer-cubin==' + code.partition('+')[0])}")
         yield doubt("package", "flashinfer", text, step)

@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 from sgmon.history.baseline import baseline
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import Baseline
-from sgmon.paths import state_dir
+from sgmon.paths import make_private, open_private, state_dir
 from sgmon.proc import mounts
 
 SCHEMA = 2
@@ -129,6 +129,7 @@ class StartDatabase:
             path = self.path
             remote = on_network(path.parent)
             with _locked(path, remote):
+                make_private(path)  # SQLite gives its other files the mode of this one
                 db = sqlite3.connect(path, timeout=BUSY_S)
                 try:
                     _prepare(db, path, remote)
@@ -158,7 +159,7 @@ def _locked(path: Path, needed: bool) -> Iterator[None]:
     if not needed:
         yield
         return
-    with open(path.with_suffix(".lock"), "w") as lock:
+    with open(open_private(path.with_suffix(".lock")), "w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         yield
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 from msgspec import Struct
 
 from sgmon.model.verdict import Missing
+
+
+_CURL = ("curl", "-sS", "-m", "25", "-i")
 
 
 class Listener(Struct, frozen=True):
@@ -49,8 +54,8 @@ class PortReading(Struct, frozen=True):
 
     @property
     def curl(self) -> str:
-        """The command line that asks the same."""
+        """The command line that asks the same, quoted for a shell: host and path are the server's own words."""
         scheme = "https" if self.secure else "http"
         if self.uds:
-            return f"curl -sS -m 25 -i --unix-socket {self.uds} http://localhost{self.path}"
-        return f"curl -sS -m 25 -i{' -k' if self.secure else ''} {scheme}://{self.where}{self.path}"
+            return shlex.join((*_CURL, "--unix-socket", self.uds, f"http://localhost{self.path}"))
+        return shlex.join((*_CURL, *(["-k"] if self.secure else []), f"{scheme}://{self.where}{self.path}"))

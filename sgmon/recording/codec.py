@@ -31,6 +31,12 @@ _RENAMED = {
         (b'"mute_connections":', b'"unanswered_connections":'),
     ),
 }
+#: At a longer line the recording ends: the longest that a recorder writes is a reading of some MB of log.
+LINE_BYTES = 32 << 20
+#: So much is unpacked at once: gzip makes a thousand times as much of its input.
+_CHUNK = 1 << 18
+#: times beyond these are no times of a watch: ten years; wall clocks from 1970 to 2200
+_LONGEST_S, _LAST_EPOCH = 3.2e8, 7.3e9
 _TIME = re.compile(rb'\{"t":([0-9.]+),')
 
 
@@ -181,18 +187,18 @@ def _events(lines: Iterator[bytes]) -> Iterator[Event]:
     for line in lines:
         try:
             event = decoder.decode(line)
-        except (msgspec.MsgspecError, KeyError):
-            continue  # a torn line, or one of a newer version whose types changed
-        if event is not None:
+        except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeDecodeError):
+            continue  # a torn line, one of a newer version whose types changed, or one that was made to break this
+        if event is not None and 0.0 <= event.t <= _LONGEST_S:
             yield event
 
 
 def _header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
-    except msgspec.MsgspecError as err:
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as err:
         raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)") from err
-    if b"sgmon_recording" not in line:
+    if b"sgmon_recording" not in line or not 0.0 <= header.epoch <= _LAST_EPOCH:
         raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)")
     return header
 
@@ -212,13 +218,21 @@ def _split(data: bytes) -> Iterator[bytes]:
 
 def _cut(raw: io.BufferedReader) -> Iterator[bytes]:
     start = raw.peek(2)[:2]
-    chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(1 << 18), b"")
-    rest = b""
+    chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(_CHUNK), b"")
+    parts: list[bytes] = []  # of the line that has not ended
+    size = 0
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from (line for line in whole if line)
-    if rest:
-        yield rest
+        first, *others = chunk.split(b"\n")
+        parts.append(first)
+        size += len(first)
+        for line in others:
+            if whole := b"".join(parts):
+                yield whole
+            parts, size = [line], len(line)
+        if size > LINE_BYTES:
+            return
+    if whole := b"".join(parts):
+        yield whole
 
 
 def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
@@ -227,9 +241,11 @@ def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
     while block := raw.read(1 << 16):
         while block:
             try:
-                yield unpack.decompress(block)
+                yield unpack.decompress(block, _CHUNK)
             except zlib.error:
                 return
-            block = unpack.unused_data  # what follows the end of one gzip member: the next one
+            # what does not fit in a chunk, or what follows the end of one gzip member: the next one
+            block = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
             if unpack.eof:
                 unpack = zlib.decompressobj(wbits=31)
+    yield unpack.flush()

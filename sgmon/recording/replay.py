@@ -18,6 +18,8 @@ TICK_S = 0.25
 #: where a recording has a hole (a ring whose oldest part is gone) it is not waited for
 HOLE_S = 2.0
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 200.0)
+#: where a recording without ticks has a hole, ticks are made up for its last minutes alone
+_MADE_UP_S = 600.0
 #: control events: they have no reading, are not recorded and not folded
 REWIND = "rewind"
 SHOW = "show"
@@ -143,6 +145,7 @@ class ReplaySource:
         ticked = 0.0
         self._at_end = False
         for event in self._events:
+            ticked = max(ticked, event.t - _MADE_UP_S)
             while not self._ticks and event.t - ticked >= TICK_S:
                 ticked += TICK_S
                 if self._steps == 0:

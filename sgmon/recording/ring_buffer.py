@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from sgmon.model import Event, ServerReading
-from sgmon.paths import state_dir, write_whole
+from sgmon.paths import private_folder, state_dir, write_whole
 from sgmon.recording.codec import Encoded, Encoder, Header, Lines
 
 RING_BYTES = 4_000_000
@@ -70,7 +70,7 @@ class RingBuffer:
 
     def save(self, path: Path, note: str) -> Path:
         """Write the ring as a recording. Raises OSError: a full disk is a finding of the caller's, not a crash."""
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(path.parent)
         return write_whole(path, self.parts(note))
 
     def _close_block(self) -> None:
@@ -102,8 +102,7 @@ def flights_dir() -> Path:
 
 def new_path(stamp: str, state: str, pid: int | None = None) -> Path:
     """A name for a saved ring: time, pid of the server, verdict; the oldest files beyond ``KEPT_FILES`` go."""
-    folder = flights_dir()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = private_folder(flights_dir())
     old = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime)
     for path in old[: max(0, len(old) - KEPT_FILES + 1)]:
         path.unlink(missing_ok=True)

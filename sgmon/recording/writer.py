@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from sgmon.model import Event, ProbeReading
+from sgmon.paths import open_private
 from sgmon.recording.codec import Encoded, Encoder, Header, Lines
 
 FLUSH_S = 1.0
@@ -36,7 +37,7 @@ class Recorder:
         self.path = path
         self.lost = 0
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._fd = open_private(path, os.O_WRONLY | os.O_TRUNC)
         self._squeeze = zlib.compressobj(5, zlib.DEFLATED, 31) if path.suffix == ".gz" else None
         self._encoder = Encoder()
         self._lines = Lines()

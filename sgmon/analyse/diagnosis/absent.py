@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Evidence, NextStep, Process, Rank, Role, Verdict
 from sgmon.servers.family import Discovery
+from sgmon.text import quoted
 from sgmon.units import duration, plural, rank_list
 
 #: how old the other ranks must be: ranks are born within a second of each other
@@ -82,7 +83,7 @@ def _verdict(
     worker = context.label(Role.WORKER)
     has = "has" if len(lost) == 1 else "have"
     path = context.snapshot.log.path
-    search = f"grep -n -i -E 'died|killed|exception' {path}" if path else ""
+    search = f"grep -n -i -E 'died|killed|exception' {quoted(path)}" if path else ""
     evidence = [
         Evidence("args", f"the arguments ask for {plural(len(expected), 'rank')} here: {rank_list(expected)}"),
         Evidence(

@@ -9,6 +9,7 @@ from sgmon.analyse.diagnosis.facts import log_fact, wait_fact
 from sgmon.analyse.diagnosis.grammar import names, phrase
 from sgmon.analyse.foreseen import will_fail
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
+from sgmon.text import quoted
 from sgmon.units import address
 
 #: a node that has not come for this long is no longer a start that is merely later
@@ -117,7 +118,7 @@ def _name_unknown(context: Context, words: str, fact: Evidence) -> Verdict:
         rule="name-unresolved",
         odd_ranks=(),
         evidence=(fact, _given(context), wait_fact(context, context.ranks[0]), log_fact(context)),
-        next=(NextStep("Name an address that this machine can resolve", f"getent hosts {host}"),),
+        next=(NextStep("Name an address that this machine can resolve", f"getent hosts {quoted(host)}"),),
     )
 
 
@@ -151,4 +152,4 @@ def foreign_build_lock(context: Context) -> Verdict | None:
 
 def _reach(place: str) -> str:
     host, _, port = place.rpartition(":")
-    return f"nc -vz {host} {port}" if host and port else ""
+    return f"nc -vz {quoted(host)} {quoted(port)}" if host and port else ""

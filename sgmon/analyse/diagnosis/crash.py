@@ -14,7 +14,7 @@ from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
 from sgmon.analyse.diagnosis.ready import port_holder
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, NextStep, Role, Snapshot, Verdict
-from sgmon.text import clean
+from sgmon.text import clean, quoted
 from sgmon.units import duration, plural
 
 #: seconds that an error line must stand without progress when no process died of it
@@ -287,6 +287,6 @@ def _log_steps(context: Context, error: LogError | None) -> tuple[NextStep, ...]
         return ()  # a command or a pipe: the log panel has its text
     if error is not None:
         start = max(1, error.line - 5)
-        command = f"sed -n '{start},{error.line + 25}p' {path}"
+        command = f"sed -n '{start},{error.line + 25}p' {quoted(path)}"
         return (NextStep("Read the log around the first cause", command, key="o", line=error.line),)
-    return (NextStep("Read the end of the log", f"tail -n 60 {path}"),)
+    return (NextStep("Read the end of the log", f"tail -n 60 {quoted(path)}"),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.model import NextStep, Role, Snapshot
-from sgmon.text import without_prefix
+from sgmon.text import quoted, without_prefix
 
 #: what the proposal is called
 WATCH_THEM = "Watch the other nodes as well (by ssh)"
@@ -19,7 +19,7 @@ def steps(snapshot: Snapshot, state: str) -> tuple[NextStep, ...]:
     if server is None or server.args.nnodes < 2 or state not in _BAD:
         return ()
     found = others(snapshot)
-    names = " ".join(f"--host {name}" for name in found) or "--host NAME"
+    names = " ".join(f"--host {quoted(name)}" for name in found) or "--host NAME"
     return (NextStep(WATCH_THEM, f"sgmon --host localhost {names}"),)
 
 

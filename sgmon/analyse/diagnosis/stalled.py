@@ -22,6 +22,7 @@ from sgmon.analyse.diagnosis.foreseen import certain
 from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
+from sgmon.text import quoted
 from sgmon.units import duration, plural
 
 #: a blame this sure is positive evidence: the usual silence of the phase is no excuse any more
@@ -131,7 +132,7 @@ def stale_lock(context: Context) -> Verdict | None:
             log_fact(context),
         ),
         next=(
-            NextStep("Make sure that nothing builds, then remove it", f"rm {file}" if first.wait.target else ""),
+            NextStep("Make sure that nothing builds, then remove it", f"rm {quoted(file)}" if first.wait.target else ""),
             dump_step(first),
         ),
     )

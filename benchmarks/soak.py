@@ -1,0 +1,307 @@
+"""A day of events through the real engine and the real dashboard, as fast as it goes: does anything grow?
+
+python -m benchmarks.soak [--hours 24] [--limit-s 600] [--tracemalloc]
+
+Recorded starts come one after the other, each as a server of its own (other pids, other start times, a log that was
+truncated or rotated), and a stretch of serving with log traffic behind it. Meanwhile keys open and close the pages.
+Ten samples are taken at equal times of the watch; the slope is that of the samples after the first tenth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from sgmon.model import Event, LogReading, ProcsReading
+from sgmon.recording import codec
+
+RECORDINGS = Path(__file__).parents[1] / "tests" / "recordings"
+#: healthy, stuck, stopped, killed and out of memory; SGLang and vLLM; with GPUs and stacks
+NAMES = (
+    *("h200x2-live-stop-load", "h200x2-never-enters", "gpu-tp2", "h200x2-live-kill-warmup", "demo-stuck-rank"),
+    *("vllm-live-h200-late-capture", "cpu-tp2-live-oom-all", "h200x2-nccl-spin", "vllm-live-tp2-kill-import"),
+)
+SERVING_S = 240
+LINES_A_SECOND = 5
+#: seconds of the watch between two keys
+KEY_EVERY_S = 60.0
+KEYS = (*("v", "escape", "4", "4", "escape", "D", "escape", "3", "enter", "escape", "2", "escape"), "?", "escape", "c")
+EPOCH = 1_796_000_000.0
+_IDS = re.compile(rb'"(pid|ppid|tracer_pid|start_ticks)":(\d{2,})')
+
+
+class Sample(NamedTuple):
+    """What the process held at ``hours`` of the watch."""
+
+    hours: float
+    rss_mib: float
+    blocks: int  # memory blocks that Python has allocated
+    traced_mib: float | None
+    fds: int
+    threads: int
+    widgets: int
+    screens: int
+
+
+class SoakSource:
+    """The events of a long watch. ``await_view``: called each ``KEY_EVERY_S``, and waits for the screen."""
+
+    replay = ""
+
+    def __init__(self, folder: Path, hours: float, await_view, sample) -> None:  # noqa: ANN001
+        self.epoch = EPOCH
+        self.t = 0.0
+        self.servers = 0
+        self.events = 0
+        self.length_s = hours * 3600
+        self.asked = 0
+        self._await_view, self._sample = await_view, sample
+        self._log = folder / "server.log"
+        self._file = open(self._log, "a", encoding="utf-8")
+        self._stopped = False
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int:
+        self.asked += 1
+        return self.asked
+
+    def request_ras(self) -> None:
+        """There is none."""
+
+    def choose(self, pid: int) -> None:
+        """There is one."""
+
+    def __iter__(self) -> Iterator[Event]:
+        next_key = next_sample = 0.0
+        for event in self._servers():
+            self.events += 1
+            if next_sample <= event.t < self.length_s:
+                self._sample(event.t / 3600)
+                next_sample += self.length_s / 10
+            if event.t >= next_key:
+                self._await_view()
+                next_key += KEY_EVERY_S
+            if self._stopped:
+                return
+            self.t = max(self.t, event.t)
+            yield event
+            if self.t >= self.length_s:
+                break
+        if not self._stopped:
+            self._sample(self.t / 3600)
+
+    def _servers(self) -> Iterator[Event]:
+        while True:
+            name = NAMES[self.servers % len(NAMES)]
+            self.servers += 1
+            began = self.t + 1.0
+            change = self._new_log()
+            last: dict[str, Event] = {}
+            for event in self._recorded(name, began):
+                if isinstance(event.reading, LogReading):
+                    event = replace(event, reading=self._written(event.reading.text, change))
+                    change = ""
+                elif event.reading is not None:
+                    last[event.kind] = event
+                yield event
+            yield from self._serving(last)
+
+    def _recorded(self, name: str, began: float) -> Iterator[Event]:
+        """The events of one recording as another server's: pids and start times are moved."""
+        shift = self.servers * 50
+        lines = codec._lines(RECORDINGS / f"{name}.jsonl.gz")
+        next(lines)
+        decoder = codec.Decoder()
+        ticked = 0.0
+        for line in lines:
+            event = decoder.decode(_IDS.sub(lambda m: b'"%b":%d' % (m[1], int(m[2]) + shift), line))
+            if event is None or event.kind in ("baseline", "probe"):
+                continue
+            while event.kind != "tick" and event.t - ticked >= 1.0:
+                ticked += 1.0
+                yield Event(began + ticked, "tick")
+            ticked = max(ticked, event.t)
+            yield replace(event, t=began + event.t)
+
+    def _serving(self, last: dict[str, Event]) -> Iterator[Event]:
+        """The last readings again and again, CPU time counted on, and traffic in the log."""
+        for second in range(SERVING_S):
+            t = self.t + 1.0
+            text = "".join(
+                f"[2026-11-29 12:{second // 60:02d}:{second % 60:02d} TP0] Decode batch, #running-req: {n}, #token: "
+                f"{second * 100 + n}, token usage: 0.{second % 90 + 10}, gen throughput (token/s): {self.events}.{n}\n"
+                for n in range(LINES_A_SECOND)
+            )
+            yield Event(t, "log", self._written(text, ""))
+            for event in last.values():
+                if event.kind == "procs" and isinstance(event.reading, ProcsReading):
+                    moved = tuple(replace(p, cpu_s=(p.cpu_s or 0.0) + second) for p in event.reading.processes)
+                    yield Event(t, "procs", replace(event.reading, processes=moved), event.took_s)
+                elif event.kind in ("gpu", "port") or (event.kind == "server" and second % 5 == 0):
+                    yield replace(event, t=t)
+            yield Event(t, "tick")
+
+    def _new_log(self) -> str:
+        """Begin the log anew, truncated and rotated by turns; returns the change that a reading of it tells."""
+        if self.servers % 2:
+            os.truncate(self._log, 0)
+            return "truncated"
+        self._file.close()
+        self._log.rename(self._log.with_suffix(".log.1"))
+        self._file = open(self._log, "a", encoding="utf-8")
+        return "rotated"
+
+    def _written(self, text: str, change: str) -> LogReading:
+        self._file.write(text)
+        self._file.flush()
+        stat = os.fstat(self._file.fileno())
+        size = len(text.encode())
+        return LogReading(
+            str(self._log), f"{stat.st_dev}:{stat.st_ino}", stat.st_size - size, text, stat.st_size, change=change
+        )
+
+
+def taken(app, hours: float) -> Sample:  # noqa: ANN001
+    """A sample of this process, garbage collected before."""
+    from textual.widget import Widget
+
+    gc.collect()
+    with open("/proc/self/statm", "rb") as statm:
+        pages = int(statm.read().split()[1])
+    return Sample(
+        hours,
+        pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+        sys.getallocatedblocks(),
+        tracemalloc.get_traced_memory()[0] / 2**20 if tracemalloc.is_tracing() else None,
+        len(os.listdir("/proc/self/fd")),
+        len(os.listdir("/proc/self/task")),
+        sum(isinstance(one, Widget) for one in gc.get_objects()),
+        len(app.screen_stack),
+    )
+
+
+def slope(samples: Sequence[Sample], field: str) -> float:
+    """Growth of the field an hour of the watch, by least squares over the samples after the first tenth."""
+    points = [(one.hours, float(getattr(one, field))) for one in samples[1:]]
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0
+
+
+class Result(NamedTuple):
+    samples: list[Sample]
+    events: int
+    servers: int
+    verdicts: int
+    took_s: float
+    top: list[str]
+
+
+async def soak(hours: float, limit_s: float) -> Result:
+    """Watch ``hours`` of events; ends earlier after ``limit_s``. The state folder is a temporary one."""
+    from sgmon.history.database import StartDatabase
+    from sgmon.settings import Settings
+    from sgmon.watch.engine import Engine
+    from sgmon.watch.persistence import Persistence
+    from tui_app.app import SgmonApp
+
+    samples: list[Sample] = []
+    tops: list[tracemalloc.Snapshot] = []
+    wanted, done = threading.Event(), threading.Event()
+    began = time.monotonic()
+
+    def sample(at_hours: float) -> None:
+        samples.append(taken(app, at_hours))
+        if tracemalloc.is_tracing() and len(samples) in (2, 11):
+            tops.append(tracemalloc.take_snapshot())
+
+    def await_view() -> None:
+        done.clear()
+        wanted.set()
+        done.wait()
+        if time.monotonic() - began > limit_s:
+            source.stop()
+
+    with tempfile.TemporaryDirectory(prefix="sgmon-soak-") as folder:
+        os.environ["XDG_STATE_HOME"] = folder
+        source = SoakSource(Path(folder), hours, await_view, sample)
+        engine = Engine(source, persistence=Persistence(EPOCH, StartDatabase(), simulated=True))
+        verdicts = [0, ""]
+
+        def count(snapshot) -> None:  # noqa: ANN001
+            if snapshot.verdict.state != verdicts[1]:
+                verdicts[:] = [verdicts[0] + 1, snapshot.verdict.state]
+
+        engine.subscribe(count)
+        app = SgmonApp(engine, Settings(theme="dark"))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.pause()
+            engine.start()
+            number = 0
+            while not engine.ended.is_set():
+                if not await asyncio.to_thread(wanted.wait, 0.2):
+                    continue
+                wanted.clear()
+                await pilot.press(KEYS[number % len(KEYS)])
+                number += 1
+                done.set()
+            if source.t < source.length_s:
+                sample(source.t / 3600)
+            engine.stop()
+            app.exit()
+        source._file.close()
+    if engine.failure:
+        raise RuntimeError(engine.failure)
+    growth = tops[-1].compare_to(tops[0], "lineno") if len(tops) == 2 else []
+    top = [str(one) for one in sorted(growth, key=lambda one: -one.size_diff)[:12]]
+    return Result(samples, source.events, source.servers, int(verdicts[0]), time.monotonic() - began, top)
+
+
+def table(result: Result) -> Iterator[str]:
+    """The samples and their slopes, as Markdown."""
+    yield (
+        f"{result.samples[-1].hours:.1f} h of events: {result.events:,} events, {result.servers} servers, "
+        f"{result.verdicts} changes of the verdict's state, in {result.took_s:.0f} s."
+    )
+    yield ""
+    traced = result.samples[0].traced_mib is not None
+    fields = ["rss_mib", "blocks", *(["traced_mib"] if traced else []), "fds", "threads", "widgets", "screens"]
+    yield "| hours | " + " | ".join(field.replace("_mib", ", MiB") for field in fields) + " |"
+    yield "|---" * (len(fields) + 1) + "|"
+    for one in result.samples:
+        cells = [getattr(one, field) for field in fields]
+        yield f"| {one.hours:.1f} | " + " | ".join(f"{x:.1f}" if isinstance(x, float) else f"{x}" for x in cells) + " |"
+    yield "| an hour | " + " | ".join(f"{slope(result.samples, field):+.3g}" for field in fields) + " |"
+    yield from ("", *result.top) if result.top else ()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--limit-s", type=float, default=600.0)
+    parser.add_argument("--tracemalloc", action="store_true", help="what has grown most, by line; about half as fast")
+    args = parser.parse_args()
+    if args.tracemalloc:
+        tracemalloc.start()
+    print("\n".join(table(asyncio.run(soak(args.hours, args.limit_s)))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
