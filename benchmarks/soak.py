@@ -38,7 +38,12 @@ SERVING_S = 240
 LINES_A_SECOND = 5
 #: seconds of the watch between two keys
 KEY_EVERY_S = 60.0
-KEYS = (*("v", "escape", "4", "4", "escape", "D", "escape", "3", "enter", "escape", "2", "escape"), "?", "escape", "c")
+KEYS = (
+    *("v", "escape", "4", "4", "escape", "D", "escape", "3", "enter", "escape", "2", "escape"),
+    "?",
+    "escape",
+    "c",
+)
 EPOCH = 1_796_000_000.0
 _IDS = re.compile(rb'"(pid|ppid|tracer_pid|start_ticks)":(\d{2,})')
 
@@ -61,7 +66,7 @@ class SoakSource:
 
     replay = ""
 
-    def __init__(self, folder: Path, hours: float, await_view, sample) -> None:  # noqa: ANN001
+    def __init__(self, folder: Path, hours: float, await_view, sample) -> None:
         self.epoch = EPOCH
         self.t = 0.0
         self.servers = 0
@@ -176,7 +181,7 @@ class SoakSource:
         )
 
 
-def taken(app, hours: float) -> Sample:  # noqa: ANN001
+def taken(app, hours: float) -> Sample:
     """A sample of this process, garbage collected before."""
     from textual.widget import Widget
 
@@ -244,7 +249,7 @@ async def soak(hours: float, limit_s: float) -> Result:
         engine = Engine(source, persistence=Persistence(EPOCH, StartDatabase(), simulated=True))
         verdicts = [0, ""]
 
-        def count(snapshot) -> None:  # noqa: ANN001
+        def count(snapshot) -> None:
             if snapshot.verdict.state != verdicts[1]:
                 verdicts[:] = [verdicts[0] + 1, snapshot.verdict.state]
 
@@ -286,7 +291,9 @@ def table(result: Result) -> Iterator[str]:
     yield "|---" * (len(fields) + 1) + "|"
     for one in result.samples:
         cells = [getattr(one, field) for field in fields]
-        yield f"| {one.hours:.1f} | " + " | ".join(f"{x:.1f}" if isinstance(x, float) else f"{x}" for x in cells) + " |"
+        yield (
+            f"| {one.hours:.1f} | " + " | ".join(f"{x:.1f}" if isinstance(x, float) else f"{x}" for x in cells) + " |"
+        )
     yield "| an hour | " + " | ".join(f"{slope(result.samples, field):+.3g}" for field in fields) + " |"
     yield from ("", *result.top) if result.top else ()
 

@@ -20,8 +20,8 @@ def state_dir() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """The folder, made when missing, for its owner only whatever the umask is; one that others may look into is closed
-    to them. Missing folders above it are made for the owner only, too. Raises OSError."""
+    """The folder, made when missing, for its owner only whatever the umask is; one that others may enter is closed to
+    them. Missing folders above it are made for the owner only, too. Raises OSError."""
     for missing in [one for one in reversed(path.parents) if not one.exists()]:
         missing.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
@@ -32,7 +32,7 @@ def private_folder(path: Path) -> Path:
 
 
 def make_private(path: Path) -> None:
-    """Make the file when missing; only its owner may read it from now on. One that is there is not opened: to close it
+    """Make the file when missing; only its owner may read it from now on. One that is there is not opened: closing it
     would end the locks that SQLite holds on it (https://www.sqlite.org/howtocorrupt.html, 2.2). Raises OSError."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.model import Snapshot
 from sgmon.servers import registry
-from sgmon.text import clean
+from sgmon.text import clean, mask
 from sgmon.units import age
 
 
@@ -15,12 +15,11 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     port = "" if server is None or server.port is None else f", port {server.port}"
     who = f" (pid {server.pid}{port})" if server is not None else ""
     silent = ", silent" if verdict.state in ("suspect", "stalled") else ""
-    first = (
-        f"sgmon: {verdict.state}{silent} for {age(snapshot.t - verdict.since_t)}: {clean(verdict.headline, 300)}{who}"
-    )
+    lasts = age(snapshot.t - verdict.since_t)
+    first = f"sgmon: {verdict.state}{silent} for {lasts}: {mask(clean(verdict.headline, 300))}{who}"
     command = next((step for step in verdict.next if step.command), None)
     if command is not None:
-        return [first, f"next: {clean(command.text, 200)}: {clean(command.command, 400)}"]
+        return [first, f"next: {mask(clean(command.text, 200))}: {mask(clean(command.command, 400))}"]
     if server is not None and server.log_path:
         return [first, f"log: {clean(server.log_path, 300)}"]
     if snapshot.log_only:

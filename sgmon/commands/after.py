@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sgmon import units
 from sgmon.commands.bundling import BundleError, make, write
+from sgmon.export.shown import inline
 from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
 from sgmon.text import clean, mask, masked_argv
@@ -98,9 +99,9 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
     verdict, server = snapshot.verdict, snapshot.server
     yield f"### Start of the server: {verdict.state} (exit code {code})"
     yield ""
-    yield mask(clean(verdict.headline, 500))
+    yield _shown(verdict.headline, 500)
     yield ""
-    yield from (f"- {mask(clean(fact.text, 300))}" for fact in verdict.evidence)
+    yield from (f"- {_shown(fact.text, 300)}" for fact in verdict.evidence)
     if server is None:
         return
     run = from_snapshot.start_of(snapshot, from_snapshot.outcome_of(snapshot))
@@ -111,4 +112,9 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
         for phase, took_s in phases:
             yield f"| {phase} | {units.duration(took_s)} | {units.duration(usual.get(phase)).replace('?', '')} |"
     yield ""
-    yield f"`{' '.join(masked_argv(server.argv))}`, {run.lines} lines of log"
+    argv = " ".join(masked_argv(server.argv)).replace("`", "'")
+    yield f"`{argv}`, {run.lines} lines of log"
+
+
+def _shown(text: str, limit: int) -> str:
+    return inline(mask(clean(text, limit)))

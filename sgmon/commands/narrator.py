@@ -34,6 +34,13 @@ class Narrator:
 
     def lines(self, snapshot: Snapshot) -> Iterator[str]:
         """What is new; nothing for most snapshots."""
+        return map(self.shown, self._lines(snapshot))
+
+    def shown(self, line: str) -> str:
+        """The line as it may be printed: GitHub takes "##[" anywhere in a line for a command of the job."""
+        return line.replace("##[", "## [") if self.marks else line
+
+    def _lines(self, snapshot: Snapshot) -> Iterator[str]:
         for phase, took_s in finished_phases(snapshot):
             if phase not in self._told:
                 self._told.add(phase)

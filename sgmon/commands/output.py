@@ -12,8 +12,8 @@ from sgmon.export.json_schema import SCHEMA, FailureReport, FailureText
 
 
 def print_json(body: object) -> None:
-    """One object, one line, on stdout."""
-    sys.stdout.buffer.write(msgspec.json.encode(body) + b"\n")
+    """One object, one line, on stdout. "##[" is escaped: GitHub takes it for a command in the log of a job."""
+    sys.stdout.buffer.write(msgspec.json.encode(body).replace(b"##[", b"##\\u005b") + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -157,11 +157,11 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
     for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
         signal.signal(number, handler)
     code = 130 if waiting.code is None else waiting.code
-    _finish(engine, replace(last, saved=engine.snapshot.saved), code, at_end, speaker)
+    _finish(engine, replace(last, saved=engine.snapshot.saved), code, at_end, speaker, narrator)
     return code
 
 
-def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: Speaker) -> None:
+def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: Speaker, narrator: Narrator) -> None:
     if code != READY and at_end.report:
         speaker.say(write_report(engine, Path(at_end.report)))
     if at_end.on_stall and last.verdict.state in _STANDING and code == exit_code(last.verdict.state):
@@ -174,4 +174,4 @@ def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: S
     if at_end.as_json:
         print_json(status_report(last))
     else:
-        print("\n".join(as_text(last)))
+        print("\n".join(map(narrator.shown, as_text(last))))

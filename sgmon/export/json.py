@@ -37,7 +37,7 @@ from sgmon.export.json_schema import (
     WaitReport,
     WatchDirReport,
 )
-from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
+from sgmon.export.shown import all_safe, last_activity, port_words, role_label, safe, shown_processes
 from sgmon.model import Gpu, Mark, Missing, NodeReading, NodeView, Process, Rank, Server, Snapshot, WaitKind
 from sgmon.model.plan import MemoryPlan, MemoryTaken
 from sgmon.model.preflight import Level
@@ -45,7 +45,11 @@ from sgmon.text import clean, masked_argv
 
 
 def status_report(snapshot: Snapshot) -> StatusReport:
-    """The whole object."""
+    """The whole object, every text in it without escapes and secrets."""
+    return all_safe(_report(snapshot))
+
+
+def _report(snapshot: Snapshot) -> StatusReport:
     verdict = snapshot.verdict
     readable = [(name, part.gpu) for name, part in snapshot.parts if not part.gpu.unavailable]
     gpu = snapshot.gpu

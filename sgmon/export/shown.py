@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sgmon import units
@@ -13,6 +17,32 @@ from sgmon.text import clean, mask
 _SHOWN_ROLES = frozenset(
     {Role.LAUNCHER, Role.WORKER, Role.ENGINE, Role.IMPORTING, Role.CONTROLLER, Role.API_SERVER, Role.DETOKENIZER}
 )
+
+
+Value = TypeVar("Value")
+
+
+def all_safe(value: Value) -> Value:
+    """The value with every text in it safe: what a field that is new forgets is caught here."""
+    made: Any = value
+    if isinstance(value, str):
+        made = safe(value)
+    elif isinstance(value, tuple):
+        made = tuple(all_safe(item) for item in value)
+        made = value if made == value else made
+    elif isinstance(value, dict):
+        made = {all_safe(name): all_safe(item) for name, item in value.items()}
+    elif isinstance(value, Struct):
+        found = {name: getattr(value, name) for name in value.__struct_fields__}
+        fresh = {name: all_safe(old) for name, old in found.items() if isinstance(old, (str, tuple, dict, Struct))}
+        fresh = {name: item for name, item in fresh.items() if item is not found[name]}
+        made = replace(value, **fresh) if fresh else value
+    return cast(Value, made)
+
+
+def inline(text: str) -> str:
+    """Foreign text for Markdown: no code, link, picture or HTML of its own. Masked where the whole page is."""
+    return re.sub(r"([\\`<\[|])", r"\\\1", clean(text))
 
 
 def safe(text: str | float | None) -> str:

@@ -19,7 +19,8 @@ _LASTING = frozenset({"suspect", "stalled", "stopped", "waiting-by-design", "unh
 
 def as_text(snapshot: Snapshot) -> list[str]:
     """The verdict with its evidence, then one line each for server, ranks, GPUs, port, folders and log."""
-    return [*_verdict(snapshot), *(_facts(snapshot, snapshot.server) if snapshot.server is not None else ())]
+    lines = [*_verdict(snapshot), *(_facts(snapshot, snapshot.server) if snapshot.server is not None else ())]
+    return [safe(line) for line in lines]
 
 
 def progress_line(snapshot: Snapshot) -> str:
@@ -32,7 +33,7 @@ def progress_line(snapshot: Snapshot) -> str:
     live = [bar for bar in snapshot.log.bars if not bar.finished]
     if live:
         parts.append(f"{live[-1].name} {live[-1].done}/{live[-1].total}")
-    return " ".join(parts) + f": {safe(verdict.headline)}{eta_words(snapshot)}"
+    return safe(" ".join(parts) + f": {verdict.headline}{eta_words(snapshot)}")
 
 
 def eta_words(snapshot: Snapshot) -> str:

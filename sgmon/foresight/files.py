@@ -35,7 +35,9 @@ def _path(start: Start, what: str, folder: ModelFolder) -> Forecast:
     if folder.place is Place.HUB:
         words = f"{folder.asked} is not in the hub's cache here"
         if start.offline:
-            step = NextStep("Fetch it first, or allow the hub", f"HF_HUB_OFFLINE=0 hf download {quoted(folder.asked)}")
+            step = NextStep(
+                "Fetch it first, or allow the hub", f"HF_HUB_OFFLINE=0 hf download {quoted(folder.asked)}"
+            )
             why = "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set, so that nothing is fetched"
             return doomed("model-offline", what, words, why, phase, step)
         return doubt("model-download", what, f"{words}: the start fetches it first")
@@ -58,7 +60,9 @@ def config(start: Start) -> Iterator[Forecast]:
             kind = str(folder.get("architectures") or folder.get("model_type") or "no architecture named")
             yield fine("config", check, kind)
         elif folder.config_error and "config.json" in folder.names:
-            step = NextStep("Put the right file in its place", f"python3 -m json.tool {quoted(f'{folder.path}/config.json')}")
+            step = NextStep(
+                "Put the right file in its place", f"python3 -m json.tool {quoted(f'{folder.path}/config.json')}"
+            )
             why = "the server reads the same file for the architecture and all sizes"
             text = f"{label(folder)}/config.json is not readable: {folder.config_error}"
             yield doomed("config", check, text, why, start.phase("arguments"), step)

@@ -66,5 +66,7 @@ def flashinfer(start: Start) -> Iterator[Forecast]:
         text = (
             f"flashinfer-cubin {kernels} does not fit flashinfer-python {code}: it refuses to be imported ({report})"
         )
-        step = NextStep("Install the same version of both", f"pip install {quoted('flashinfer-cubin==' + code.partition('+')[0])}")
+        step = NextStep(
+            "Install the same version of both", f"pip install {quoted('flashinfer-cubin==' + code.partition('+')[0])}"
+        )
         yield doubt("package", "flashinfer", text, step)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from sgmon.model.verdict import Missing
 
-
 _CURL = ("curl", "-sS", "-m", "25", "-i")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -25,6 +27,8 @@ PUBLISH_S = 0.25
 JOIN_S = 1.0
 #: in a replay, "the change before" is one that is at least this far back
 REACH_S = 1.0
+#: of a recording that goes into a report; an hour of a watch has some MB
+MOST_BYTES = 256 << 20
 
 Subscriber = Callable[[Snapshot], None]
 
@@ -115,6 +119,8 @@ class Engine:
         """The recording of this watch so far, or the one that is replayed. Raises OSError."""
         replay = self.replay
         if replay is not None:
+            if replay.path.stat().st_size > MOST_BYTES:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(replay.path))
             return replay.path.read_bytes()
         return b"".join(self._persistence.ring.parts(note)) if self._persistence is not None else None
 

@@ -132,7 +132,9 @@ def stale_lock(context: Context) -> Verdict | None:
             log_fact(context),
         ),
         next=(
-            NextStep("Make sure that nothing builds, then remove it", f"rm {quoted(file)}" if first.wait.target else ""),
+            NextStep(
+                "Make sure that nothing builds, then remove it", f"rm {quoted(file)}" if first.wait.target else ""
+            ),
             dump_step(first),
         ),
     )

@@ -83,11 +83,11 @@ def collect(
 def _of_nodes(snapshot: Snapshot, recording: bytes | None, made_by: str) -> Materials:
     """Of several machines only what they have told: their files are not here."""
     names = [view.name for view in snapshot.nodes]
-    texts: dict[str, list[str]] = {name: [] for name in names}
+    texts = {name: _Ends() for name in names}
     for event in codec.events_of(recording) if recording is not None else ():
         if isinstance(event.reading, LogReading):
-            texts.setdefault(event.node, []).append(event.reading.text)
-    logs = tuple(NodeLog(name, *_ends("".join(texts[name]))) for name in names)
+            texts.setdefault(event.node, _Ends()).add(event.reading.text)
+    logs = tuple(NodeLog(name, *texts[name].ends) for name in names)
     failed = next((v.name for v in snapshot.nodes if v.snapshot.log.error is snapshot.log.error), names[0])
     node = failed if snapshot.log.error is not None else next(iter(snapshot.verdict.nodes), names[0])
     own = next((log for log in logs if log.node == node), logs[0])
@@ -127,16 +127,31 @@ def _log_file(snapshot: Snapshot, root: str) -> tuple[str, str]:
 
 
 def _log_of(recording: bytes) -> tuple[str, str]:
-    text = "".join(
-        event.reading.text for event in codec.events_of(recording) if isinstance(event.reading, LogReading)
-    )
-    return _ends(text)
+    ends = _Ends()
+    for event in codec.events_of(recording):
+        if isinstance(event.reading, LogReading):
+            ends.add(event.reading.text)
+    return ends.ends
 
 
-def _ends(text: str) -> tuple[str, str]:
-    if len(text) <= HEAD_BYTES + TAIL_BYTES:
-        return "", text
-    return text[:HEAD_BYTES], text[-TAIL_BYTES:]
+class _Ends:
+    """Beginning and end of a text that comes in pieces. What lies between is let go: it may be gigabytes."""
+
+    def __init__(self) -> None:
+        self._begin = self._tail = ""
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        self._size += len(text)
+        self._begin += text[: HEAD_BYTES + TAIL_BYTES - len(self._begin)]
+        self._tail = (self._tail + text[-TAIL_BYTES:])[-TAIL_BYTES:]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """(beginning, end); the beginning "" when the end holds all of it."""
+        if self._size <= HEAD_BYTES + TAIL_BYTES:
+            return "", self._begin
+        return self._begin[:HEAD_BYTES], self._tail
 
 
 def _versions(snapshot: Snapshot, root: str) -> tuple[tuple[str, str], ...]:

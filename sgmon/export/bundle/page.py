@@ -9,6 +9,7 @@ from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.family import family_of
 from sgmon.analyse.stacks.summary import summarize, summary_lines
 from sgmon.export.bundle.collect import Materials
+from sgmon.export.shown import inline
 from sgmon.export.text import as_text
 from sgmon.history import from_snapshot
 from sgmon.model import Process, Snapshot
@@ -26,7 +27,7 @@ _UNHEADED = {"bug": "What happened:", "reproduction": "How it was started:", "en
 def page(materials: Materials, *, log: bool, inside: Sequence[str]) -> str:
     """Markdown, not masked yet. inside: what else lies in the bundle."""
     for tail in (_TAIL_LINES, 20, 0):
-        text = "\n".join(_page(materials, log, inside, tail)) + "\n"
+        text = "\n".join(clean(line) for line in _page(materials, log, inside, tail)) + "\n"
         if len(text) <= MOST_CHARS:
             break
     return text[:MOST_CHARS]
@@ -35,7 +36,7 @@ def page(materials: Materials, *, log: bool, inside: Sequence[str]) -> str:
 def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> Iterator[str]:
     snapshot = materials.snapshot
     verdict = snapshot.verdict
-    yield f"# {verdict.state}: {clean(verdict.headline, 300)}"
+    yield f"# {verdict.state}: {inline(clean(verdict.headline, 300))}"
     yield ""
     by = f" ({materials.made_by})" if materials.made_by else ""
     yield f"Made by sgmon {__version__}{by}, which watches from outside and changes nothing in the server."
@@ -71,7 +72,7 @@ def _part(part: str, materials: Materials, log: bool) -> Iterator[str]:
     elif part == "reproduction":
         yield from _fenced(_command(snapshot))
     else:
-        yield from (f"- {name}: {value}" for name, value in _environment(materials))
+        yield from (f"- {name}: {inline(value)}" for name, value in _environment(materials))
 
 
 def stacks_text(snapshot: Snapshot) -> str:
@@ -90,11 +91,11 @@ def _bug(snapshot: Snapshot, log: bool) -> Iterator[str]:
     yield ""
     for fact in verdict.evidence:
         if log or fact.signal != "log":
-            yield f"- {clean(fact.text)} [{fact.signal}{f' {fact.rank}' if fact.rank else ''}]"
+            yield f"- {inline(fact.text)} [{fact.signal}{f' {fact.rank}' if fact.rank else ''}]"
     for hit in snapshot.causes[:3]:
-        yield f"- possible cause ({hit.confidence:.0%}): {hit.title}. {clean(hit.advice)}"
+        yield f"- possible cause ({hit.confidence:.0%}): {inline(hit.title)}. {inline(hit.advice)}"
     for gap in verdict.missing:
-        yield f"- not seen: {gap.signal}: {clean(gap.why)}"
+        yield f"- not seen: {gap.signal}: {inline(gap.why)}"
     words = usual.words(snapshot)
     if words:
         yield f"- {words}"
@@ -247,4 +248,4 @@ def _folded(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return inline(text)

@@ -44,7 +44,7 @@ def share(
     number = release(version)
     other = any(raw.get(name, "") not in _UNSET for name in _OTHER_FORMULA) or args.device not in ("", "cuda")
     other = other or raw.get("chunked_prefill_size", "").startswith("-") or _POST_CAPTURE in env
-    if number is None or not _READ[0] <= number[:3] <= _READ[1] or other:
+    if number is None or total_bytes <= 0 or not _READ[0] <= number[:3] <= _READ[1] or other:
         return None
     total_mib = total_bytes / 1024**2
     row = next((one for one in _DEFAULTS if total_mib < one[0]), _LARGEST)

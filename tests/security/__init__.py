@@ -1,0 +1,1 @@
+"""What others wrote must stay text: at every sink, in every file, in every number."""
