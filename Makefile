@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check real-server real-vllm test-real bench snapshots screenshots man lock clean
+.PHONY: demo test check audit real-server real-vllm test-real bench snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -23,6 +23,12 @@ check: $(READY)
 	$(BIN)/vermin --quiet --no-tips --target=3.10- --violations --eval-annotations --backport typing sgmon widgets tui_app
 	$(BIN)/vermin --quiet --no-tips --target=3.8- --violations --backport typing --exclude typing.TypeAlias \
 	    --exclude os.pidfd_open $$($(BIN)/python -m sgmon.remote.packing)
+
+# Known vulnerabilities of what requirements.lock names, and the licences. Where no database of vulnerabilities can be
+# asked, that is said and is no failure; a vulnerability or a licence is.
+audit: $(READY)
+	$(BIN)/python -m tools.licences
+	@$(BIN)/python -m tools.audit
 
 # Against real servers on this machine's CPU, those that are installed: SGLang by make real-server (3.5 GB), vLLM by
 # make real-vllm (4 GB).
