@@ -1,8 +1,8 @@
 """The log panel beside lnav, toolong, tail, less and grep: open, index, follow, search. One run, ratios included.
 
-    python benchmarks/log.py                       200,000 lines, what is installed
-    python benchmarks/log.py --lines 8000000       1.2 GB
-    python benchmarks/log.py --tl /path/to/venv/bin/tl
+    python -m benchmarks.log                       200,000 lines, what is installed
+    python -m benchmarks.log --lines 8000000       1.2 GB
+    python -m benchmarks.log --tl /path/to/venv/bin/tl
 
 Programs run in a 160x50 pty and are measured until the last line of the log stands on the screen. CPU is user and
 system time of the program with all its threads. Numbers of a shared machine: read the ratios.
@@ -26,15 +26,10 @@ import termios
 import time
 from pathlib import Path
 
+from benchmarks.terminal import ANSWERS
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
 TICK = os.sysconf("SC_CLK_TCK")
-ANSWERS = {
-    b"\x1b[6n": b"\x1b[1;1R",
-    b"\x1b[c": b"\x1b[?62;22c",
-    b"\x1b[?2026$p": b"\x1b[?2026;0$y",
-    b"\x1b[?2048$p": b"\x1b[?2048;0$y",
-}
 STEADY = (
     "[2026-11-29 16:05:{s:02}{rank}] Decode batch, #running-req: {n}, #token: {m}, token usage: 0.41, cuda graph: True, "
     "gen throughput (token/s): {m}.24, #queue-req: 0\n",

@@ -31,6 +31,13 @@ class Run:
 
 
 Wanted = Callable[[bytearray], bool]
+#: what programs ask a terminal, and what an xterm answers; lnav and less wait for it
+ANSWERS = {
+    b"\x1b[6n": b"\x1b[1;1R",
+    b"\x1b[c": b"\x1b[?62;22c",
+    b"\x1b[?2026$p": b"\x1b[?2026;0$y",
+    b"\x1b[?2048$p": b"\x1b[?2048;0$y",
+}
 
 
 def run(
@@ -110,21 +117,49 @@ def _wait(pid: int, master: int, seen: bytearray, end: float):
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of a process and its live descendants."""
+    """CPU seconds of a process with its ended threads, of its live descendants, and of those that were reaped."""
     total = 0.0
-    todo = [pid]
-    while todo:
-        one = todo.pop()
+    for one in family_of(pid):
         try:
             with open(f"/proc/{one}/stat", "rb") as file:
                 fields = file.read().rsplit(b")", 1)[1].split()
-            total += sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+            total += sum(int(field) for field in fields[13:15]) / os.sysconf("SC_CLK_TCK")
+            total += time.clock_gettime(_cpu_clock(one))
+        except OSError:
+            continue
+    return total
+
+
+def rss_of(pid: int) -> float:
+    """Resident MiB of a process and its live descendants."""
+    total = 0
+    for one in family_of(pid):
+        try:
+            with open(f"/proc/{one}/statm", "rb") as file:
+                total += int(file.read().split()[1])
+        except OSError:
+            continue
+    return total * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and its live descendants."""
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        try:
             for task in os.listdir(f"/proc/{one}/task"):
                 with open(f"/proc/{one}/task/{task}/children", "rb") as file:
                     todo += [int(word) for word in file.read().split()]
         except OSError:
             continue
-    return total
+    return found
+
+
+def _cpu_clock(pid: int) -> int:
+    """The clock that counts the CPU time of a process in ns (``clock_getcpuclockid``); stat counts in ticks of 10 ms."""
+    return (~pid << 3) | 2
 
 
 class Session:
@@ -140,8 +175,7 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         if not self._ended:
-            os.kill(self.pid, 9)
-            os.waitpid(self.pid, 0)
+            self.kill()
         os.close(self._master)
 
     def forget(self) -> None:
@@ -154,6 +188,37 @@ class Session:
     def until(self, wanted: bytes, seconds: float) -> float | None:
         """When it had come; None: it did not."""
         return _read_until(self._master, self._seen, time.monotonic() + seconds, lambda seen: wanted in seen)
+
+    @property
+    def master(self) -> int:
+        """The descriptor to wait on."""
+        return self._master
+
+    @property
+    def seen(self) -> bytearray:
+        """Everything that came since it was told to forget."""
+        return self._seen
+
+    def take(self) -> int:
+        """Read what is there and answer the terminal's questions; the number of bytes. Never waits."""
+        taken = 0
+        while select.select([self._master], [], [], 0)[0]:
+            try:
+                data = os.read(self._master, 1 << 16)
+            except OSError:
+                break
+            for question, answer in ANSWERS.items():
+                if question in data:
+                    os.write(self._master, answer)
+            self._seen += data
+            taken += len(data)
+        return taken
+
+    def kill(self) -> None:
+        """End it without asking."""
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+        self._ended = True
 
     def idle(self, seconds: float) -> None:
         _read_until(self._master, self._seen, time.monotonic() + seconds, None)

@@ -1,0 +1,1 @@
+"""The rows by what they measure; each module names its groups in GROUPS."""
