@@ -50,7 +50,8 @@ def as_lines(results: list[Result]) -> list[str]:
         spread = f"{number(one.low)}-{number(one.high)}" if one.ratio is not None else ""
         lines.append(
             f"{one.row.name:50} {number(one.ratio):>7} {number(most):>6}  {word(one.ratio, most):12} "
-            f"{number(one.ours):>9} {number(one.peer):>9}  {spread:>13} {one.load:5.1f}" + (f"  {one.why}" if one.why else "")
+            f"{number(one.ours):>9} {number(one.peer):>9}  {spread:>13} {one.load:5.1f}"
+            + (f"  {one.why}" if one.why else "")
         )
     return lines
 

@@ -18,7 +18,7 @@ from benchmarks.fold import READY, START
 from benchmarks.log import steady
 
 #: the launcher: spawns the workers, says their pids, answers /health until its stdin ends
-_LAUNCHER = '''
+_LAUNCHER = """
 import http.server, os, subprocess, sys, threading
 worker = "import threading, sys\\nfor _ in range({threads} - 1):\\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\\nprint(flush=True)\\nthreading.Event().wait()\\n"
 children = []
@@ -42,7 +42,7 @@ with open(int(os.environ["TELL"]), "w") as tell:
 sys.stdin.read()
 for child in children:
     child.kill()
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,10 @@ def threads(options: Options) -> Iterator[Round]:
     seconds = "10" if options.quick else "20"
     with server.serving(threads=THREADS[0]) as few, server.serving(threads=THREADS[1]) as many:
         yield in_turns(
-            {f"{count}": _apart(WORKERS, str(one.pid), seconds) for count, one in zip(THREADS, (few, many), strict=True)}
+            {
+                f"{count}": _apart(WORKERS, str(one.pid), seconds)
+                for count, one in zip(THREADS, (few, many), strict=True)
+            }
         )
 
 
@@ -147,8 +150,16 @@ def logs(options: Options) -> Iterator[Round]:
 
 
 GROUPS = (
-    Group("ranks", "ranks, in the store", rows_of("ranks", "8/1, 64/8, 512/64", "CPU s/s", "tick ms"), ranks, warm=False),
-    Group("hosts", "hosts of 8 ranks, in the store", rows_of("hosts", "8/1, 64/8", "CPU s/s", "tick ms"), hosts, warm=False),
+    Group(
+        "ranks", "ranks, in the store", rows_of("ranks", "8/1, 64/8, 512/64", "CPU s/s", "tick ms"), ranks, warm=False
+    ),
+    Group(
+        "hosts",
+        "hosts of 8 ranks, in the store",
+        rows_of("hosts", "8/1, 64/8", "CPU s/s", "tick ms"),
+        hosts,
+        warm=False,
+    ),
     Group(
         "processes",
         "processes of the host",
@@ -157,5 +168,7 @@ GROUPS = (
         warm=False,
     ),
     Group("threads", "threads of each of 8 workers", rows_of("threads", "1000/10", "CPU ms/s"), threads, warm=False),
-    Group("log-size", "MB of the log", rows_of("log-size", "100/10, 1000/100", "s", "CPU s at rest"), logs, warm=False),
+    Group(
+        "log-size", "MB of the log", rows_of("log-size", "100/10, 1000/100", "s", "CPU s at rest"), logs, warm=False
+    ),
 )

@@ -43,11 +43,15 @@ def nccl(options: Options) -> Iterator[Round]:
 
 
 def _programs(path: Path) -> dict[str, object]:
-    grep = once(["env", f"LC_ALL={os.environ.get('LC_ALL', 'C.UTF-8')}", "grep", "-cE", milestones(), str(path)], (0,))
+    grep = once(
+        ["env", f"LC_ALL={os.environ.get('LC_ALL', 'C.UTF-8')}", "grep", "-cE", milestones(), str(path)], (0,)
+    )
     return {"sgmon log": once([sys.executable, "-m", "tui_app.cli", "log", "--json", str(path)]), "grep -cE": grep}
 
 
 GROUPS = (
     Group("milestones", "milestones of 1 GB", rows_of("milestones", "sgmon log/grep -cE", "CPU s", "s"), big),
-    Group("nccl", "600,000 lines of NCCL", rows_of("nccl", "sgmon log/grep -cE, sgmon log/lnav -n", "CPU s", "s"), nccl),
+    Group(
+        "nccl", "600,000 lines of NCCL", rows_of("nccl", "sgmon log/grep -cE, sgmon log/lnav -n", "CPU s", "s"), nccl
+    ),
 )

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks import peers, server
@@ -21,19 +21,22 @@ PYTHON = sys.executable
 
 @contextmanager
 def prepare(options: Options) -> Iterator[Round]:
-    with as_installed(), server.serving(threads=4) as target, tempfile.TemporaryDirectory() as folder:
-        with server.gpus(Path(folder), target.workers) as nvml:
-            pid = str(target.pid)
-            ours = [*nvml, PYTHON, "-m", "tui_app.cli"]
-            yield in_turns(
-                {
-                    "hello": first([PYTHON, "-c", HELLO], lambda seen: b"hello-on-screen" in seen),
-                    "frame": first([*ours, "--pid", pid], lambda seen: b"WAITING" in seen),
-                    "ranks": first([*ours, "--pid", pid], ranks_are_shown),
-                    "nvitop": first([*nvml, peers.find("nvitop")], lambda seen: str(target.workers[7]).encode() in seen),
-                    "status": once([*ours, "status", "--json", "--pid", pid]),
-                }
-            )
+    with ExitStack() as stack:
+        stack.enter_context(as_installed())
+        target = stack.enter_context(server.serving(threads=4))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        nvml = stack.enter_context(server.gpus(folder, target.workers))
+        pid = str(target.pid)
+        ours = [*nvml, PYTHON, "-m", "tui_app.cli"]
+        yield in_turns(
+            {
+                "hello": first([PYTHON, "-c", HELLO], lambda seen: b"hello-on-screen" in seen),
+                "frame": first([*ours, "--pid", pid], lambda seen: b"WAITING" in seen),
+                "ranks": first([*ours, "--pid", pid], ranks_are_shown),
+                "nvitop": first([*nvml, peers.find("nvitop")], lambda seen: str(target.workers[7]).encode() in seen),
+                "status": once([*ours, "status", "--json", "--pid", pid]),
+            }
+        )
 
 
 def ranks_are_shown(seen: bytearray) -> bool:

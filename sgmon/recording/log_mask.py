@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sgmon.text import mask
+from sgmon.text import mask, may_have_secrets
 
 #: of a line that never ends so much is remembered
 _LINE_LIMIT = 4096
@@ -28,6 +28,9 @@ class LogMask:
         if fresh:
             self._line, self._key = "", 0
         before, _ = _render(self._line, self._key)
+        if not self._key and before == self._line and not may_have_secrets(self._line + text):
+            self._line = _LINE_ENDS.split((self._line + text)[-_LINE_LIMIT:])[-1]
+            return text
         lines = _LINE_ENDS.split(self._line + text)
         parts = []
         for line in lines[:-1]:
