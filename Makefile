@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check audit real-server real-vllm test-real bench snapshots screenshots man lock clean
+.PHONY: demo test check audit real-server real-vllm test-real bench mutants snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -43,6 +43,17 @@ real-vllm:
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Mutation testing of the analysis, docs/mutants.md: SEED and NUMBER draw the sample. MUTANTS_TESTS are the tests that may
+# kill. The map of which test runs which line is made once (build/mutants.map; remove it after changes).
+SEED   ?= 18
+NUMBER ?= 200
+MUTANTS_TESTS ?= $(addprefix tests/,deaths diagnosis discovery foresight log logs/test_log_only.py logview servers stacks unit vllm)
+mutants: $(READY)
+	$(BIN)/pip install -q mutmut==3.8.1 'coverage>=7'
+	mkdir -p build
+	[ -e build/mutants.map ] || $(BIN)/pytest -q -p tools.mutants.reaching --reaching build/mutants.map $(MUTANTS_TESTS)
+	$(BIN)/python -m tools.mutants --map build/mutants.map --seed $(SEED) --number $(NUMBER) --results build/mutants-$(SEED).jsonl
 
 # the overview as the tests keep it, after a change that is meant
 snapshots: $(READY)
