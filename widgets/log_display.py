@@ -165,6 +165,8 @@ class LogDisplay(Panel[LogView]):
     def _status(self, view: LogView, width: int) -> Line:
         if self.notice:
             return ((f" {self.notice}", "info"),)
+        if view.note and view.change in ("missing", "unreadable"):  # the rows above are old
+            return ((f" {clean(view.note, 300)}", "warn"),)
         least = "" if view.exact else "at least "
         words = f"{least}{plural(view.total, 'line')}"
         chosen = self.viewport.chosen

@@ -61,7 +61,7 @@ def no_log(kind: str, change: str, path: str, note: str) -> list[Line]:
     elif change == "unreadable":
         words, steps = (
             f"{clean(path, 200)} cannot be read",
-            ["Another user's file: run sgmon as that user or as root."],
+            ["Is it another user's file? Run sgmon as that user or as root."],
         )
     elif path:
         words, steps = f"{clean(path, 200)} is still empty", []

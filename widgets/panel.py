@@ -170,6 +170,8 @@ class Panel(Painted, Generic[View], can_focus=True):
         width = self.size.width
         if right and width_of(right) + 14 > width:
             right = crop(right, max(0, width - 14))
+        if self._late:  # that the rows are old matters more than the heading
+            left = crop(left, max(0, width - width_of(right) - 1))
         return join_ends(left, right, width, ("─", "rule"))
 
     def lateness(self, snapshot: Snapshot) -> str:

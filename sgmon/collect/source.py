@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from sgmon.collect.probes.base import Clock, Probe, ProbeThread, Watched
+from sgmon.collect.probes.base import NO_THREAD, Clock, Probe, ProbeThread, Watched
 from sgmon.collect.probes.server import ServerProbe
 from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
 from sgmon.settings import Settings
@@ -107,10 +107,20 @@ class LiveSource:
         for thread in waiting:
             kind = thread.probe.kind
             if kind == "server" or (server_known and (kind != "log" or procs_known or no_procs)):
-                thread.start()
+                if not self._can_start(thread):
+                    left.append(thread)
             else:
                 left.append(thread)
         return left
+
+    def _can_start(self, thread: ProbeThread) -> bool:
+        """Start it. False: no thread can be started now, which is said; it is tried again."""
+        try:
+            thread.start()
+        except RuntimeError:  # Python's word for EAGAIN
+            self.tell(thread.probe.name, *NO_THREAD)
+            return False
+        return True
 
     def stop(self) -> None:
         """Asks every probe to end. Threads stuck in a call are daemons and are left behind."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sgmon.discovery import tree
 from sgmon.discovery.process_roles import role_of
 from sgmon.model import Role
-from sgmon.proc import stat
+from sgmon.proc import files, stat
 from sgmon.proc.guard import CallGuard, HungError
 from sgmon.proc.stat import Stat
 from sgmon.servers import registry
@@ -51,7 +51,11 @@ def look(root: str) -> Scan:
     for pid, seen in table.items():
         try:
             argv = _cmdline(root, pid, seen.state)
-        except (OSError, HungError):
+        except HungError:
+            continue
+        except OSError as err:
+            if files.is_own_limit(err):
+                raise
             continue
         if not argv:
             continue

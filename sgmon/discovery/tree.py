@@ -7,18 +7,20 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from sgmon.proc import stat
+from sgmon.proc import files, stat
 from sgmon.proc.stat import Stat
 
 
 def scan(root: str) -> dict[int, Stat]:
-    """The stat of every visible process; those that end meanwhile are left out."""
+    """The stat of every visible process; those that end meanwhile are left out. Raises OSError where sgmon's own limits
+    forbid the look: half a table would tell of processes that have ended."""
     found = {}
     for pid in stat.pids(root):
         try:
             found[pid] = stat.read(root, pid)
-        except OSError:
-            continue
+        except OSError as err:
+            if files.is_own_limit(err):
+                raise
     return found
 
 
@@ -84,8 +86,9 @@ class Members(Struct):
         for pid in present - self._seen - self.members.keys():
             try:
                 fresh[pid] = stat.read(self.root, pid)
-            except OSError:
-                continue
+            except OSError as err:
+                if files.is_own_limit(err):
+                    raise
         self._seen |= present
         self._adopt(fresh)
 

@@ -48,6 +48,11 @@ def is_gone(err: OSError) -> bool:
     return err.errno in (errno.ENOENT, errno.ESRCH)
 
 
+def is_own_limit(err: OSError) -> bool:
+    """Whether this error tells nothing of what was read: sgmon itself has no descriptor or no memory left."""
+    return err.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
 def missing(signal: str, err: OSError, root: str = "/proc") -> Missing:
     """Why ``signal`` could not be read, and what would give it (permissions as in proc(5) and ptrace(2))."""
     name = errno.errorcode.get(err.errno or 0, str(err.errno))

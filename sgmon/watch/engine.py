@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from sgmon.analyse.log.index import LogIndex
 from sgmon.analyse.store import Store
 from sgmon.collect.source import Source
-from sgmon.model import Event, LogReading, ProbeReading, Snapshot
+from sgmon.model import Event, LogReading, NextStep, ProbeReading, ProbeStatus, Snapshot, Verdict
 from sgmon.recording.codec import Encoder
 from sgmon.recording.replay import REWIND, SHOW, ReplaySource
 from sgmon.watch.auto_stacks import ALARMING, AutoStacks
@@ -142,6 +144,7 @@ class Engine:
                 self._take(event)
         except Exception as err:
             self.failure = f"{type(err).__name__}: {err}"
+            self.snapshot = _failed(self.snapshot, self.failure)
             raise
         finally:
             self._publish(force=True)
@@ -247,3 +250,12 @@ class Engine:
             self.snapshot = self.store.note(replay=replay.words())
         for subscriber in self._subscribers:
             subscriber(self.snapshot)
+
+
+def _failed(last: Snapshot, words: str) -> Snapshot:
+    """The last snapshot of an engine that goes no further: what it shows is old, and what is so now is unknown."""
+    step = NextStep("Quit and start sgmon again; please report this defect of sgmon")
+    words_now = f"sgmon has failed and watches no more: {words}"
+    verdict = Verdict("unknown", words_now, since_t=last.t, rule="engine-failed", next=(step,))
+    status = ProbeStatus("engine", error=words)
+    return replace(last, verdict=verdict, probes=(*last.probes, status))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from sgmon.collect.probes.base import NO_THREAD
 from sgmon.history import from_snapshot
 from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.finished_start import StartKey
@@ -181,8 +182,12 @@ class Persistence:
 
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         thread = threading.Thread(target=run, name=f"keep-{name}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # Python's word for EAGAIN
+            self._finished.put(ProbeReading(kind, error=f"the {kind} is not written: {NO_THREAD[0]}", remedy=NO_THREAD[1]))
+            return
         self._threads.append(thread)
-        thread.start()
 
     def _results(self, t: float) -> list[Event]:
         events: list[Event] = []

@@ -258,17 +258,21 @@ class ActivityTracker:
                     continue
                 watched.load_start = (process.read_bytes or 0, process.rss_file_bytes or 0)
                 watched.load_t = watched.seen_t
-            read = (process.read_bytes or 0) - watched.load_start[0]
+            read = None if process.read_bytes is None else process.read_bytes - watched.load_start[0]
             grown = (process.rss_file_bytes or 0) - watched.load_start[1]
-            watched.load_bytes = max(read, grown, watched.load_bytes or 0)
-            watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
+            if read is not None:
+                watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
+            if read is not None or grown > 0:  # nothing mapped is no 0 B read where that is hidden
+                watched.load_bytes = max(read or 0, grown, watched.load_bytes or 0)
 
     def _clock(self, watched: Watched) -> ActivityClock:
         process, history = watched.process, watched.history
         cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
         tree = history.rate("tree_s", CPU_WINDOW_S)
         rchar, disk = history.rate("rchar"), history.rate("read_bytes")
-        reads = [r for r in (rchar, disk, history.rate("rss_file")) if r is not None]
+        mapped = history.rate("rss_file")
+        counted = [r for r in (rchar, disk) if r is not None]
+        reads = [*counted, mapped] if mapped is not None and (mapped or counted) else counted  # alone, 0 says nothing
         clock = ActivityClock(
             pid=process.pid,
             rank=process.rank,

@@ -26,18 +26,25 @@ GROWS_S = 2.0
 STEP_STACKS = NextStep("Take the stacks of all ranks, merged", "sgmon stacks", key="D")
 
 
+#: changes of a log after which its silence tells nothing
+_UNREAD = ("missing", "unreadable")
+
+
 def log_fact(context: Context) -> Evidence:
     """The last line, and for how long the log has been silent."""
     log = context.snapshot.log
     if log.last_line is None:
         by_stack = "; the phase is the one that the stacks show" if context.snapshot.phase_source == "stack" else ""
-        return Evidence("log", ("the log is empty" if log.path else "no log can be read") + by_stack)
+        unread = f"the log cannot be read: {clean(log.note, 120)}" if log.change in _UNREAD else ""
+        return Evidence("log", (unread or ("the log is empty" if log.path else "no log can be read")) + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
     said = f"silent for {age(silent)}" if silent >= GROWS_S else "growing"
     dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
         said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"
+    if log.change in _UNREAD:
+        said = f"not read for {age(silent)} ({clean(log.note, 80)})"
     return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
 
 

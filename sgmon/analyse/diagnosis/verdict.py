@@ -24,7 +24,7 @@ from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
 from sgmon.analyse.diagnosis.stopped import stopped
-from sgmon.model import Candidate, Evidence, NextStep, Snapshot, Verdict
+from sgmon.model import Candidate, Evidence, Missing, NextStep, Snapshot, Verdict
 from sgmon.servers import registry
 from sgmon.units import duration, plural
 
@@ -60,6 +60,8 @@ RULES: tuple[Rule, ...] = (
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
 _AT_ONCE = frozenset({"crashed", "ended", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
+#: what is known of the processes tells nothing of now when it is so old
+UNREAD_S = 30.0
 #: states that are left at once: what a process that runs again has been does not linger
 _OVER_AT_ONCE = frozenset({"waiting", "stopped"})
 #: facts beyond this many are of no use; other servers on this machine are named only below it
@@ -100,6 +102,9 @@ def _judge(context: Context) -> Verdict:
         return _unseen(context)
     if _first_look(context):
         return _unjudged(context)
+    unread_s = _unread_s(context)
+    if unread_s is not None:
+        return _unread(context, unread_s)
     if _unmoved(context):
         return _came_late(context)
     alone = cpu_alone(context)
@@ -132,6 +137,12 @@ def _no_server(snapshot: Snapshot) -> Verdict:
             rule="no-such-port",
             next=(NextStep("Watch one of them", f"sgmon --pid {snapshot.candidates[0].pid}"),),
         )
+    failed = next((p for p in snapshot.probes if p.name == "server" and p.error), None)
+    gaps = () if failed is None else (Missing("server", failed.error, failed.remedy),)
+    if failed is not None and not snapshot.looked_for:
+        headline = f"whether a server runs is not known: {failed.error}"
+        step = (NextStep(failed.remedy),) if failed.remedy else ()
+        return Verdict("unknown", headline, confidence=1.0, rule="no-look", missing=gaps, next=step)
     looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
     held = foreign_holders(snapshot)
     left = orphan_facts(snapshot, held)
@@ -141,6 +152,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         confidence=1.0,
         rule="no-server",
         evidence=(*driver_facts(snapshot), *held, *left),
+        missing=gaps,
         next=look_step((*held, *left)),
     )
 
@@ -211,6 +223,27 @@ def _unjudged(context: Context) -> Verdict:
         confidence=0.4,
         rule="first-look",
         evidence=(*(quiet_fact(context, v) for v in context.ranks[:2]), log_fact(context)),
+    )
+
+
+def _unread_s(context: Context) -> float | None:
+    """For how long the processes could not be read while the log was silent, too; None: not for long."""
+    probe = next((one for one in context.snapshot.probes if one.name == "procs"), None)
+    if probe is None or probe.last_ok_t is None or not (probe.error or probe.in_flight_since_t is not None):
+        return None
+    unread_s = min(context.t - probe.last_ok_t, context.t - context.log_activity_t)
+    return unread_s if unread_s >= UNREAD_S else None
+
+
+def _unread(context: Context, unread_s: float) -> Verdict:
+    return Verdict(
+        "unknown",
+        f"{context.phase_words}: hung or slow is not known; the processes have not been read for {duration(unread_s)}",
+        phase=context.phase,
+        confidence=0.9,
+        rule="unread",
+        evidence=(log_fact(context),),
+        next=(NextStep("See what sgmon may read here", "sgmon doctor"),),
     )
 
 

@@ -145,8 +145,12 @@ class LogIndex:
         self.speak(self.rules)
         self.generation += 1
         if self._counter is None:
-            self._counter = threading.Thread(target=self._count, name="log-index", daemon=True)
-            self._counter.start()
+            counter = threading.Thread(target=self._count, name="log-index", daemon=True)
+            try:
+                counter.start()
+                self._counter = counter
+            except RuntimeError:  # no thread is to be had now: tried again with the next file
+                pass
         self._wake.set()
 
     def _count(self) -> None:

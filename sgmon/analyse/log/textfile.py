@@ -6,6 +6,7 @@ would take bytes away from whoever is meant to have them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from typing import Protocol
@@ -52,7 +53,8 @@ class RegularFile:
         # Closed when the last reader lets go: a search may still be in the middle of the old file.
         fd, self._fd = getattr(self, "_fd", -1), -1
         if fd >= 0:
-            os.close(fd)
+            with contextlib.suppress(OSError):  # a file system whose daemon has died refuses even that
+                os.close(fd)
 
 
 class Spool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sgmon.collect.gpu.answer import PcieAge, gpu_from, name_of
 from sgmon.collect.gpu.simulated import read_simulated
 from sgmon.collect.gpu.vendors import Vendor, vendor_here
-from sgmon.collect.probes.base import ProbeError, Watched
+from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.child import ChildDiedError, GpuChild
 from sgmon.model import Gpu, GpuLink, GpuReading
 from sgmon.units import duration
@@ -94,7 +94,11 @@ class GpuProbe:
                 where = self._stuck[0].where()
                 self._fail("silent", f"{_NO_ANSWER}, and the call cannot even be killed ({where})", self._vendor.look)
                 return self._failing_reading()
-            self._begin()
+            try:
+                self._begin()
+            except OSError as err:
+                self._fail("failed", f"the {self._vendor.source} child cannot be started: {err.strerror}", "free memory or processes")
+                return self._failing_reading()
         try:
             return self._converse()
         except ChildDiedError as err:
@@ -103,12 +107,8 @@ class GpuProbe:
         return self._failing_reading()
 
     def _begin(self) -> None:
-        try:
-            self._child = self._start()
-        except OSError as err:
-            raise ProbeError(
-                f"the NVML child cannot be started: {err.strerror}", "free memory or processes"
-            ) from None
+        """Raises OSError."""
+        self._child = self._start()
         self._phase = "start"
         self._asked_t = self._now()
 

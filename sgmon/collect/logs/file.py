@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import os
 import stat
 from collections.abc import Callable
@@ -76,10 +77,18 @@ class FileLog:
         restarted = self._restarted(server)
         if self._file is not None and (restarted or self._file.path != path):
             self._drop()
-        if self._file is None:
-            change = "rotated" if restarted else ""
-            return self._begin(path, server, change, lambda: _first(path, server, self._most_bytes))
-        return self._follow(self._file, server)
+        try:
+            if self._file is None:
+                change = "rotated" if restarted else ""
+                return self._begin(path, server, change, lambda: _first(path, server, self._most_bytes))
+            return self._follow(self._file, server)
+        except OSError as err:  # the disk, or the machine that answers for it
+            file = self._file
+            if file is not None:  # where it can be read again, it goes on from here
+                self._resume = (file.identity, file.offset - len(file.decoder.getstate()[0]))
+            self._drop()
+            self.busy = False
+            return self._cannot(path, "unreadable", f"cannot be read: {err.strerror}")
 
     def _restarted(self, server: Server | None) -> bool:
         """Another server than before: it is read from the start, for its first lines may be read already."""
@@ -118,13 +127,13 @@ class FileLog:
             return self._cannot(path, kind, note)
         status = os.fstat(fd)
         kind = "deleted" if status.st_nlink == 0 else "file"
-        came_back = self._told[1] == "missing"
+        came_back = self._told[1] in ("missing", "unreadable")
         self._told = ("", "", "")
         self._looked_t = self._watched.clock.now()
         self._file = file = _Open(fd, path, identity_of(status), 0, new_decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
         if self._resumes(file, status.st_size):
-            change = ""
+            change = "appeared" if came_back else ""
         elif status.st_size > self._most_bytes:
             self._skip(file, status.st_size - self._most_bytes)
             change = "skipped"
@@ -231,7 +240,7 @@ class FileLog:
         self._looked_t = now
         try:
             there = identity_of(os.stat(file.path))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             there = ""
         writers = [identity for _, identity in self._writer_files(server)]
         if there == file.identity or file.identity in writers:
@@ -285,9 +294,10 @@ class FileLog:
         return None
 
     def _drop(self) -> None:
-        if self._file is not None:
-            os.close(self._file.fd)
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # a file system whose daemon has died refuses even that
+                os.close(file.fd)
 
 
 def _first(path: str, server: Server | None, most_bytes: int) -> Rotated | None:

@@ -5,6 +5,7 @@ This is one of the two places that look at a clock (the other is ``sgmon.collect
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from sgmon.model import Event, ProbeReading, Reading, Server
+from sgmon.proc import files
 from sgmon.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,6 +44,23 @@ class ProbeError(Exception):
         super().__init__(words)
         self.words = words
         self.remedy = remedy
+
+
+NO_THREAD = ("sgmon can start no thread", "raise its limit of processes: ulimit -u, or the container's pids limit")
+_DEFECT = "this is a defect of sgmon: please report it"
+
+
+def words_of(err: Exception) -> tuple[str, str]:
+    """What an unexpected error says, and what would help: one of sgmon's own limits, or a defect."""
+    if isinstance(err, OSError) and files.is_own_limit(err):
+        lacks = "memory" if err.errno == errno.ENOMEM else "file descriptors"
+        remedy = "free memory" if err.errno == errno.ENOMEM else "raise its limit: ulimit -n, then start sgmon again"
+        return f"sgmon has no {lacks} left ({err.strerror})", remedy
+    if isinstance(err, MemoryError):
+        return "sgmon has no memory left", "free memory, or raise the limit of its cgroup"
+    if isinstance(err, RuntimeError) and "start new thread" in str(err):
+        return NO_THREAD
+    return f"{type(err).__name__}: {err}", _DEFECT
 
 
 class Watched(Struct):
@@ -122,7 +141,7 @@ class ProbeThread:
             self._fail(err.words, err.remedy)
             return False
         except Exception as err:  # noqa: BLE001 - the border: whatever a probe does, the others go on
-            self._fail(f"{type(err).__name__}: {err}", "this is a defect of sgmon: please report it")
+            self._fail(*words_of(err))
             return False
         finally:
             self.in_flight_since_t = None

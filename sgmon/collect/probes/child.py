@@ -38,16 +38,20 @@ class GpuChild:
         self._stderr = b""
         self.place = _shared_place()
         command = [sys.executable, "-m", module, str(os.getpid()), str(self.place), *argv]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=(self.place, *code_descriptors()),
-            cwd="/",  # "-m" puts the working directory first on the path: nobody's json.py shall be imported
-            env=_environment(),
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(self.place, *code_descriptors()),
+                cwd="/",  # "-m" puts the working directory first on the path: nobody's json.py shall be imported
+                env=_environment(),
+            )
+        except OSError:
+            os.close(self.place)  # it is tried again and again
+            raise
         for pipe in (self._process.stdout, self._process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)

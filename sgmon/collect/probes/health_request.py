@@ -102,6 +102,8 @@ class HealthClient:
             return Answer(answer, client=connection.client)
         except httpx.ConnectError as err:
             return _first_known(err)
+        except (httpx.InvalidURL, UnicodeError) as err:
+            return Answer("skipped", note=f"the host name cannot be asked: {clean(str(err), 80)}")
         except httpx.TransportError as err:
             if connection.too_late:
                 return Answer("no_response", client=connection.client, note="answers byte by byte")
@@ -150,7 +152,7 @@ def speaks_tls(target: Target, connect_s: float) -> bool:
         plain = socket.create_connection((target.host.strip("[]"), target.port), timeout=connect_s)
         with plain, context.wrap_socket(plain, server_hostname=None):
             return True
-    except OSError:
+    except (OSError, UnicodeError):
         return False
 
 

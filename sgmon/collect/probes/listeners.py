@@ -98,15 +98,15 @@ class Listeners:
         self._owners[inode] = found
         return found[0]
 
-    def _belongs(self, pid: int, server_pid: int) -> bool:
-        """Whether ``pid`` is the server or descends from it."""
+    def _belongs(self, pid: int, server_pid: int) -> bool | None:
+        """Whether ``pid`` is the server or descends from it; None: it cannot be read."""
         seen: set[int] = set()
         while pid != server_pid and pid > 0 and pid not in seen:
             seen.add(pid)
             try:
                 pid = stat.read(self._root, pid).ppid
-            except OSError:
-                return False
+            except OSError as err:
+                return False if files.is_gone(err) else None
         return pid == server_pid
 
     def _holder(self, inode: int, pids: Iterable[int]) -> tuple[int, int] | None:

@@ -22,9 +22,11 @@ class PlainClient:
 
     def get(self, target: Target, path: str, limit_s: float, connect_s: float) -> Answer:
         """One GET, its body unread."""
-        connection = _connection(target, connect_s)
         try:
+            connection = _connection(target, connect_s)
             connection.connect()
+        except (http.client.InvalidURL, UnicodeError) as err:
+            return Answer("skipped", note=f"the host name cannot be asked: {clean(str(err), 80)}")
         except OSError as err:
             return _refusal(err)
         address = connection.sock.getsockname()

@@ -18,12 +18,13 @@ from sgmon.collect.probes.worker import Descendants, Worker
 from sgmon.discovery import process_roles
 from sgmon.discovery.tree import Members, children_of, descendants_of
 from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
-from sgmon.proc import counters, stat
+from sgmon.proc import counters, files, stat
 from sgmon.proc.stat import Stat
 from sgmon.servers.registry import get
 from sgmon.text import clean
 
 FORGET_EVERY_S = 60.0
+_HIDDEN = Missing("proc", "alive, but /proc hides it (hidepid)", "run sgmon with sudo")
 
 
 class ProcsProbe:
@@ -96,9 +97,13 @@ class Tree:
         for pid, start_ticks in list(self._pids.members.items()):
             try:
                 seen = stat.read(self._root, pid)
-            except OSError:
-                if self._exit_statuses.lives_hidden(pid):
-                    self._hide(pid)
+            except OSError as err:
+                if files.is_own_limit(err):
+                    raise
+                if not files.is_gone(err):
+                    self._hide(pid, files.missing("proc", err, self._root))
+                elif self._exit_statuses.lives_hidden(pid):
+                    self._hide(pid, _HIDDEN)
                 else:
                     self._end(pid, None)
                 continue
@@ -155,11 +160,10 @@ class Tree:
         gone = ended(last, self._exit_statuses.end(pid, zombie, visible), zombie)
         self._gone[pid] = replace(gone, exit_t=self._exit_statuses.exit_t(pid))
 
-    def _hide(self, pid: int) -> None:
-        """Alive, but not to be seen any more: the last reading stands, with the reason."""
+    def _hide(self, pid: int, gap: Missing) -> None:
+        """Not known to have ended, but not to be seen any more: the last reading stands, with the reason."""
         last = self._last.get(pid)
         if last is not None:
-            gap = Missing("proc", "alive, but /proc hides it (hidepid)", "run sgmon with sudo")
             self._gone[pid] = replace(last, missing=(gap,))
 
     def _processes(self, alive: dict[int, Stat], server: Server) -> dict[int, Process]:

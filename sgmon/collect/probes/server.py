@@ -8,7 +8,7 @@ from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.discovery import TargetError, find
 from sgmon.model import Server, ServerReading
 from sgmon.model.server import RETITLED
-from sgmon.proc import exits, stat
+from sgmon.proc import exits, files, stat
 from sgmon.settings import Settings
 
 #: a whole look at /proc costs about 50 us a process; between two looks only the known pid is asked for
@@ -92,8 +92,8 @@ def alive(root: str, server: Server) -> bool:
     """Whether the very process still runs: not a zombie, not another one under the same number, not merely hidden."""
     try:
         seen = stat.read(root, server.pid)
-    except OSError:
-        return root == "/proc" and _hidden_only(root, server.pid)
+    except OSError as err:
+        return not files.is_gone(err) or (root == "/proc" and _hidden_only(root, server.pid))
     ended = seen.state in ("Z", "X") and seen.threads <= 1
     return seen.start_ticks == server.start_ticks and not ended
 
