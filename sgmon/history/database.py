@@ -142,6 +142,8 @@ class StartDatabase:
             raise DatabaseError(f"the history cannot be used: {where}: {err.strerror}", "set XDG_STATE_HOME") from err
         except sqlite3.Error as err:
             remedy = f"move the file away if it is damaged: mv {path} {path}.old"
+            if getattr(err, "sqlite_errorname", "") in ("SQLITE_BUSY", "SQLITE_LOCKED") or "locked" in str(err):
+                remedy = f"another program holds it: fuser -v {path}"
             raise DatabaseError(f"the history {path} cannot be used: {err}", remedy) from err
 
 

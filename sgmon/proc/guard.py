@@ -49,3 +49,26 @@ class CallGuard(Generic[T]):
         if call.error is not None:
             raise call.error
         return call.value  # type: ignore[return-value]
+
+
+class Patience:
+    """Calls on one thing that may hang: each gets ``deadline_s``. While one hangs, the others have no value at once, so
+    that whoever asks often (a screen) waits once. Any thread."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._hanging: _Call[object] | None = None
+
+    def run(self, work: Callable[[], T], otherwise: T) -> T:
+        """The value of ``work()``; ``otherwise`` where it fails, or has not returned in time."""
+        hanging = self._hanging
+        if hanging is not None and not hanging.done.is_set():
+            return otherwise
+        try:
+            call = _Call(work)
+        except RuntimeError:  # no thread can be started
+            return otherwise
+        if not call.done.wait(self._deadline_s):
+            self._hanging = call  # type: ignore[assignment]
+            return otherwise
+        return otherwise if call.error is not None else call.value  # type: ignore[return-value]

@@ -11,6 +11,22 @@ import os
 import stat
 from typing import Protocol
 
+from sgmon.proc import mounts
+from sgmon.proc.guard import Patience
+
+
+#: seconds that a read from a file system which another machine or process answers for may take: the screen reads, too
+HUNG_S = 0.3
+
+
+def _may_hang(device: int) -> bool:
+    """Whether the file system with this device number is such a one; it is not touched."""
+    name = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        return any(row.device == name and row.remote for row in mounts.read("/proc"))
+    except OSError:
+        return False
+
 
 class TextFile(Protocol):
     """What the index reads. ``size`` only grows; a shorter file is another ``TextFile``."""
@@ -34,9 +50,12 @@ class RegularFile:
             raise OSError(f"not a regular file: {path}")
         self.identity = f"{status.st_dev}:{status.st_ino}"
         self.size = status.st_size
+        self._patience = Patience(HUNG_S) if _may_hang(status.st_dev) else None
 
     def read(self, offset: int, count: int) -> bytes:
         """Up to ``count`` bytes; fewer at the end, none where nothing can be read any more."""
+        if self._patience is not None:
+            return self._patience.run(lambda: os.pread(self._fd, count, offset), b"")
         try:
             return os.pread(self._fd, count, offset)
         except OSError:
@@ -44,6 +63,8 @@ class RegularFile:
 
     def size_now(self) -> int:
         """The size that the file has at this moment."""
+        if self._patience is not None:
+            return self._patience.run(lambda: os.fstat(self._fd).st_size, self.size)
         try:
             return os.fstat(self._fd).st_size
         except OSError:

@@ -1,0 +1,74 @@
+"""Clocks that jump, and an sgmon that was stopped itself: ages are never negative, and nobody is blamed for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sgmon.settings import Settings
+from tests.faults.screen import Screen
+from tests.faults.watching import Watch, watching
+from tests.faults.world import World
+
+DAY_S = 86400.0
+
+
+@pytest.fixture
+def watch(world: World, screen: Screen) -> Iterator[Watch]:
+    with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as made:
+        made.until(lambda json: json["state"] == "progressing" and json["log"]["lines"] == 5)
+        yield made
+
+
+def ages(json: dict) -> list[float]:
+    found = [json["since_s"], json["log"]["quiet_s"] or 0.0]
+    return found + [one["last_sign_of_life"]["age_s"] for one in json["ranks"] if one["last_sign_of_life"]]
+
+
+@pytest.mark.parametrize("by_s", [365 * DAY_S, -365 * DAY_S, -time.time()])
+def test_the_wall_clock_jumps(watch: Watch, world: World, monkeypatch: pytest.MonkeyPatch, by_s: float) -> None:
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + by_s)
+    world.says("after the jump")
+    said = watch.until(lambda json: json["log"]["last_line"] == "after the jump")
+    assert said["state"] == "progressing"
+    assert all(0 <= age < 60 for age in ages(said)), ages(said)
+    watch.shows("after the jump")
+
+
+def test_the_time_of_day_of_the_log_jumps_back(watch: Watch, world: World) -> None:
+    world.says("[2020-01-01 00:00:00 TP0] the clock was set", "[2020-01-01 00:00:01 TP1] and runs on")
+    said = watch.until(lambda json: json["log"]["lines"] == 7)
+    assert said["state"] == "progressing"
+    assert all(age >= 0 for age in ages(said))
+
+
+def test_sgmon_itself_was_stopped(watch: Watch, world: World) -> None:
+    """Ctrl+Z for an hour, or a machine that slept: what was not seen meanwhile was no silence."""
+    watch.clock.shift_s = 3600.0
+    watch.until(lambda json: watch.snapshot.t > 3600.0)
+    world.says("it went on")
+    watch.until(lambda json: json["log"]["last_line"] == "it went on")
+    assert [change for change in watch.json["verdicts"] if change["state"] in ("stalled", "crashed")] == []
+    watch.shows("it went on")
+
+
+def test_the_clock_of_the_file_server_is_ahead(world: World, screen: Screen) -> None:
+    import os
+
+    os.utime(world.log, (time.time() + 7 * DAY_S,) * 2)
+    with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as watch:
+        said = watch.until(lambda json: json["log"] and json["log"]["lines"] == 5)
+        assert all(age >= 0 for age in ages(said))
+
+
+@pytest.mark.parametrize("btime", ["btime 99999999999\n", "btime -5\n", "btime x\n", ""])
+def test_the_time_of_the_boot_is_nonsense(world: World, screen: Screen, btime: str) -> None:
+    (world.root / "stat").write_text(f"cpu  1 2 3\n{btime}")
+    with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as watch:
+        watch.until(lambda json: len(json["ranks"]) == 3 and json["log"] and json["log"]["lines"])
+        watch.shows("TP0", "TP1")
+
+
