@@ -72,6 +72,7 @@ class LiveSource:
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
         self._adding = threading.Lock()
         self._awaits_requests = probes is not None  # given probes are all there are
+        self._late: list[ProbeThread] | None = None  # those that wait for requests, and could not be started yet
         self._server_asked = False
         self._procs_seen = False
         self._server_key: tuple[int, int] | None = None
@@ -164,11 +165,12 @@ class LiveSource:
         with self._adding:
             if self._awaits_requests:
                 return
-            self._awaits_requests = True
-            for probe in request_probes(self.watched, self):
-                thread = ProbeThread(probe, self.clock, self._emit, self._stop)
-                self._threads.append(thread)
-                thread.start()
+            if self._late is None:
+                late = request_probes(self.watched, self)
+                self._late = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in late]
+                self._threads += self._late
+            self._late = [thread for thread in self._late if not self._can_start(thread)]
+            self._awaits_requests = not self._late
 
     def wake(self, *kinds: str) -> None:
         for thread in self._threads:

@@ -167,6 +167,7 @@ def unfinished(snapshot: Snapshot, unseen: Sequence[str]) -> Verdict:
         confidence=0.9,
         rule="look-unfinished",
         evidence=(Evidence("proc", f"not seen: {words}"), *snapshot.verdict.evidence[:3]),
+        missing=snapshot.verdict.missing,
         next=(NextStep("Look for longer", "sgmon status --seconds 10"),),
     )
 

@@ -12,8 +12,8 @@ from sgmon.proc.stat import Stat
 
 
 def scan(root: str) -> dict[int, Stat]:
-    """The stat of every visible process; those that end meanwhile are left out. Raises OSError where sgmon's own limits
-    forbid the look: half a table would tell of processes that have ended."""
+    """The stat of every visible process; those that end meanwhile are left out. Raises OSError where sgmon's own
+    limits forbid the look: half a table would tell of processes that have ended."""
     found = {}
     for pid in stat.pids(root):
         try:

@@ -52,8 +52,8 @@ class CallGuard(Generic[T]):
 
 
 class Patience:
-    """Calls on one thing that may hang: each gets ``deadline_s``. While one hangs, the others have no value at once, so
-    that whoever asks often (a screen) waits once. Any thread."""
+    """Calls on one thing that may hang: each gets ``deadline_s``. While one hangs, the others have no value at once,
+    so that whoever asks often (a screen) waits once. Any thread."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s

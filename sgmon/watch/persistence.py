@@ -185,7 +185,9 @@ class Persistence:
         try:
             thread.start()
         except RuntimeError:  # Python's word for EAGAIN
-            self._finished.put(ProbeReading(kind, error=f"the {kind} is not written: {NO_THREAD[0]}", remedy=NO_THREAD[1]))
+            self._finished.put(
+                ProbeReading(kind, error=f"the {kind} is not written: {NO_THREAD[0]}", remedy=NO_THREAD[1])
+            )
             return
         self._threads.append(thread)
 

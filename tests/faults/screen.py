@@ -131,7 +131,7 @@ class Screen:
         self._work = asyncio.Queue()
         try:
             self._loop.run_until_complete(self._serve())
-        except BaseException as err:  # noqa: BLE001 - said where it is waited for
+        except BaseException as err:
             if not self._ready.done():
                 self._ready.set_exception(err)
         finally:
@@ -146,5 +146,5 @@ class Screen:
                 work, done = item
                 try:
                     done.set_result(await work(pilot))
-                except BaseException as err:  # noqa: BLE001 - raised in the test
+                except BaseException as err:
                     done.set_exception(err)

@@ -70,5 +70,3 @@ def test_the_time_of_the_boot_is_nonsense(world: World, screen: Screen, btime: s
     with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as watch:
         watch.until(lambda json: len(json["ranks"]) == 3 and json["log"] and json["log"]["lines"])
         watch.shows("TP0", "TP1")
-
-

@@ -24,7 +24,9 @@ from tests.faults.world import World
 
 
 @contextmanager
-def remembering(world: World, screen: Screen, home: Path, patch: pytest.MonkeyPatch, **options: object) -> Iterator[Watch]:
+def remembering(
+    world: World, screen: Screen, home: Path, patch: pytest.MonkeyPatch, **options: object
+) -> Iterator[Watch]:
     """A watch that keeps a flight and a history below ``home``."""
     patch.setenv("XDG_STATE_HOME", str(home))
     settings = Settings(proc_root=str(world.fake), interval_s=0.2)
@@ -107,9 +109,7 @@ def test_the_history_is_damaged(
     assert (folder / "history.sqlite").read_bytes() == content  # nothing was taken away
 
 
-def test_the_history_is_locked(
-    world: World, screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_history_is_locked(world: World, screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By another program: it is not damaged, and nobody is told to move it away."""
     from sgmon.history import database
 
@@ -201,15 +201,18 @@ def test_the_recording_cannot_be_written(
 def test_two_watches_keep_one_start(
     world: World, screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with remembering(world, screen, tmp_path / "home", monkeypatch) as first:
-        with remembering(world, screen, tmp_path / "home", monkeypatch) as second:
-            ends(world, first)
-            second.until(lambda json: json["state"] == "crashed")
-            assert first.json["headline"] == second.json["headline"]
-            for one in (first, second):
-                one.clock.shift_s = 10.0
-                one.until(lambda json, one=one: one.snapshot.saved)
-            second.shows("CRASHED")
+    home = tmp_path / "home"
+    with (
+        remembering(world, screen, home, monkeypatch) as first,
+        remembering(world, screen, home, monkeypatch) as second,
+    ):
+        ends(world, first)
+        second.until(lambda json: json["state"] == "crashed")
+        assert first.json["headline"] == second.json["headline"]
+        for one in (first, second):
+            one.clock.shift_s = 10.0
+            one.until(lambda json, one=one: one.snapshot.saved)
+        second.shows("CRASHED")
     kept = [run for run in StartDatabase().runs() if run.pid == 100]
     assert [run.outcome for run in kept] == ["crashed"]
     assert len(list((tmp_path / "home" / "sgmon" / "flights").glob("*.jsonl.gz"))) in (1, 2)

@@ -271,11 +271,11 @@ def test_a_bar_that_never_ends_its_line(watch: Watch, world: World) -> None:
 
 
 def test_a_flood(watch: Watch, world: World) -> None:
-    """24 MB at once, faster than it can be read: keys are answered before it is."""
+    """8 MB at once, faster than it can be read: keys are answered before it is."""
     row = "[2030-01-01 00:00:00 TP0] NCCL INFO Channel 00/24 : 0 1 2 3 4 5 6 7 and so on and so on\n"
     block = row * 3000
     with open(world.log, "a") as file:
-        for _ in range(90):
+        for _ in range(30):
             file.write(block)
     watch.answers_keys()
     size = world.log.stat().st_size

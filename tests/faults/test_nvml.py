@@ -143,6 +143,7 @@ def test_no_memory_for_the_child(watch: Watch, nvml: State, monkeypatch: pytest.
     assert said["gpus"] is None
     while len(tries) < 6:
         watch.clock.shift_s += 40.0
-        watch.until(lambda json, had=len(tries): len(tries) > had)
+        had = len(tries)
+        watch.until(lambda json, had=had: len(tries) > had)
     assert max(tries) - min(tries) < 4, f"descriptors are not given back: {tries}"
     watch.shows("NVML child cannot be started")

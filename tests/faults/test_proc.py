@@ -120,9 +120,7 @@ def test_the_command_line_is_refused(world: World, screen: Screen, refuse: Calla
         watch.shows("launcher")
 
 
-def test_everything_of_another_user_is_refused(
-    world: World, screen: Screen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_of_another_user_is_refused(world: World, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user without rights sees: state, CPU time and command line."""
     real, real_list, real_link = os.open, os.listdir, os.readlink
     hidden = ("io", "wchan", "syscall", "maps", "environ", "mountinfo", "stack")
@@ -212,7 +210,9 @@ def test_a_rank_is_in_state_d(watch: Watch, world: World) -> None:
 def test_proc_itself_goes(watch: Watch, world: World) -> None:
     """The mount of another host's /proc is taken away."""
     shutil.move(str(world.root), str(world.root) + ".away")
-    said = watch.until(lambda json: any("process list" in gap["why"] or "proc" in gap["signal"] for gap in json["missing"]))
+    said = watch.until(
+        lambda json: any("process list" in gap["why"] or "proc" in gap["signal"] for gap in json["missing"])
+    )
     assert said["state"] in ("progressing", "unknown"), said["headline"]
     watch.shows("failed")
 
@@ -234,7 +234,15 @@ def test_proc_has_no_process(world: World) -> None:
 
 @pytest.mark.parametrize(
     "comm",
-    ["a) S 1 (b", "x\ny", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u202egnp.exe", "\udcff\udcfe", "[/bold] [@click=q]"],
+    [
+        "a) S 1 (b",
+        "x\ny",
+        "\x1b[31mred\x1b[0m",
+        "\x1b]0;title\x07",
+        "\u202egnp.exe",
+        "\udcff\udcfe",
+        "[/bold] [@click=q]",
+    ],
 )
 def test_a_weird_name(watch: Watch, world: World, comm: str) -> None:
     world.fake.add(130, [f"{comm} --worker"], ppid=LAUNCHER, comm=comm)

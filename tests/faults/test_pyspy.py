@@ -23,12 +23,16 @@ from tests.faults.watching import Watch, watching
 FAULTS = [
     ("missing", None, "py-spy is not installed beside sgmon"),
     ("hangs", "exec sleep 60", "did not return in time"),
-    ("refused", "echo 'Error: Permission Denied: Try running again with elevated permissions' >&2; exit 1", "refused"),
+    (
+        "refused",
+        "echo 'Error: Permission Denied: Try running again with elevated permissions' >&2; exit 1",
+        "refused",
+    ),
     ("old", "echo \"error: Found argument '--nonblocking' which wasn't expected\" >&2; exit 2", "nonblocking"),
     ("garbage", "echo hello", "cannot be read"),
     ("nothing", "exit 0", "cannot be read"),
     ("another-shape", "echo '{\"a\": [1]}'", "not a list of threads"),
-    ("half", "echo '[{\"pid\": 1, \"thread_id\"'", "cannot be read"),
+    ("half", 'echo \'[{"pid": 1, "thread_id"\'', "cannot be read"),
     ("crashes", "kill -SEGV $$", ""),
     ("escapes", "printf 'Error: \\033[31m\\033]0;t\\007 bad\\n' >&2; exit 1", "bad"),
     ("endless", "exec yes '[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[['", ""),

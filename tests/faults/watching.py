@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from sgmon.watch.engine import Engine
 from tests.faults.screen import Screen
 
 #: seconds for an event on a machine that is loaded; what comes, comes much earlier
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 ALL = ("server", "procs", "log", "port")
 
 
@@ -67,12 +68,15 @@ class Watch:
             said = self.json
             while not holds(said):
                 had = self._snapshot
-                if not self._news.wait_for(lambda: self._snapshot is not had, PATIENCE_S):
+                if not self._news.wait_for(partial(self._is_newer, had), PATIENCE_S):
                     raise AssertionError(f"nothing new in {PATIENCE_S:g} s: {said}")
                 if self._snapshot.t - self.clock.shift_s > PATIENCE_S:
                     raise AssertionError(f"never so: {said}")
                 said = self.json
         return said
+
+    def _is_newer(self, than: Snapshot) -> bool:
+        return self._snapshot is not than
 
     def shows(self, *words: str) -> str:
         """The screen, once all of ``words`` stand on it (white space apart)."""

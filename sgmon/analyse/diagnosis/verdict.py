@@ -236,9 +236,10 @@ def _unread_s(context: Context) -> float | None:
 
 
 def _unread(context: Context, unread_s: float) -> Verdict:
+    unread = f"the processes have not been read for {duration(unread_s)}"
     return Verdict(
         "unknown",
-        f"{context.phase_words}: hung or slow is not known; the processes have not been read for {duration(unread_s)}",
+        f"{context.phase_words}: hung or slow is not known; {unread}",
         phase=context.phase,
         confidence=0.9,
         rule="unread",

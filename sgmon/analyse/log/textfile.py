@@ -14,7 +14,6 @@ from typing import Protocol
 from sgmon.proc import mounts
 from sgmon.proc.guard import Patience
 
-
 #: seconds that a read from a file system which another machine or process answers for may take: the screen reads, too
 HUNG_S = 0.3
 

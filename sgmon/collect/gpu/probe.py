@@ -97,7 +97,11 @@ class GpuProbe:
             try:
                 self._begin()
             except OSError as err:
-                self._fail("failed", f"the {self._vendor.source} child cannot be started: {err.strerror}", "free memory or processes")
+                self._fail(
+                    "failed",
+                    f"the {self._vendor.source} child cannot be started: {err.strerror}",
+                    "free memory or processes",
+                )
                 return self._failing_reading()
         try:
             return self._converse()
