@@ -93,7 +93,9 @@ def test_the_state_is_a_file(world: World, screen: Screen, tmp_path: Path, monke
         watch.shows("CRASHED")
 
 
-@pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + os.urandom(4096)])
+@pytest.mark.parametrize(
+    "content", [b"no database at all", b"SQLite format 3\0" + bytes(range(1, 256)) * 20], ids=["text", "torn"]
+)
 def test_the_history_is_damaged(
     world: World, screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
