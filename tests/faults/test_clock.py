@@ -10,7 +10,7 @@ import pytest
 from sgmon.settings import Settings
 from tests.faults.screen import Screen
 from tests.faults.watching import Watch, watching
-from tests.faults.world import World
+from tests.faults.world import TP0, TP1, World
 
 DAY_S = 86400.0
 
@@ -46,7 +46,10 @@ def test_the_time_of_day_of_the_log_jumps_back(watch: Watch, world: World) -> No
 
 
 def test_sgmon_itself_was_stopped(watch: Watch, world: World) -> None:
-    """Ctrl+Z for an hour, or a machine that slept: what was not seen meanwhile was no silence."""
+    """Ctrl+Z for an hour: what moved meanwhile was not seen, and was no silence."""
+    for pid, name in ((TP0, "TP0"), (TP1, "TP1")):
+        io = "rchar: 9000000000\nwchar: 20\nsyscr: 1\nsyscw: 1\nread_bytes: 9000000000\nwrite_bytes: 0\n"
+        world.rank(pid, name, cpu_ticks=100_000, io=io)
     watch.clock.shift_s = 3600.0
     watch.until(lambda json: watch.snapshot.t > 3600.0)
     world.says("it went on")
@@ -64,7 +67,7 @@ def test_the_clock_of_the_file_server_is_ahead(world: World, screen: Screen) -> 
         assert all(age >= 0 for age in ages(said))
 
 
-@pytest.mark.parametrize("btime", ["btime 99999999999\n", "btime -5\n", "btime x\n", ""])
+@pytest.mark.parametrize("btime", ["btime 99999999999\n", "btime x\n"])
 def test_the_time_of_the_boot_is_nonsense(world: World, screen: Screen, btime: str) -> None:
     (world.root / "stat").write_text(f"cpu  1 2 3\n{btime}")
     with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as watch:
