@@ -94,6 +94,11 @@ class SgmonApp(App[int]):
             finally:
                 self.watchdog.disarm()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """The terminal may have dropped cells, even where its size is the old one again."""
+        if self._cells is not None:
+            self._cells.resized(event.size)
+
     def get_default_screen(self) -> Screen[object]:
         return Overview()
 

@@ -214,7 +214,7 @@ class ServerFamily(Struct, frozen=True):
     launched_by: command lines and titles by which it is found, for the page that waits for one. start_command: the
     beginning of a usual one. env_prefixes: of the environment variables that change how it starts. packages: further
     distributions whose version a report names. duration_flags: arguments that change how long a start takes.
-    node_flags: arguments that are another on each node of a server that runs on several.
+    node_flags: arguments and environment variables that are another on each node of a server that runs on several.
     compile_caches: (environment variable, default folder, ends of the names of its lock files).
     role_labels: what this family calls a role on the screen ("scheduler" for Role.WORKER).
     rules: its own waits that are meant, tried before the general ones. kill_clocks: its time-outs that run now.

@@ -42,7 +42,7 @@ class Pair:
         else:
             flags += ["--tp", "2", "--dist-init-addr", f"{first}:{RENDEZVOUS}"]
         kind = VllmServer if is_vllm else RealServer
-        env = {"GLOO_SOCKET_IFNAME": "eth0", "VLLM_HOST_IP": self.nodes[number].address}
+        env = {"GLOO_SOCKET_IFNAME": "eth0"} | ({"VLLM_HOST_IP": self.nodes[number].address} if is_vllm else {})
         return kind(
             directory, model, *flags, port=PORT, env=env, log=f"node{number}.log", wrap=self.nodes[number].inside()
         )
@@ -121,6 +121,16 @@ def kill_rank_of_node_1(pair: Pair, watcher: Watcher, what: str) -> Said:
     return crashed
 
 
+def _both_run(pair: Pair, watcher: Watcher) -> Rank:
+    """Both nodes are started, and a rank of each is there; the one on node 1."""
+    pair.start(0)
+    pair.start(1)
+    wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]) and rank_on(watcher, pair.nodes[0]))
+    found = rank_on(watcher, pair.nodes[1])
+    assert found is not None
+    return found
+
+
 def test_node_1_comes_late_and_then_all_is_well(pair: Pair, tmp_path: Path) -> None:
     watcher = pair.watch(tmp_path / "late.jsonl.gz")
     began = pair.start(0)
@@ -148,9 +158,7 @@ def test_node_1_comes_late_and_then_all_is_well(pair: Pair, tmp_path: Path) -> N
 def test_the_rank_of_node_1_is_killed(loading_pair: Pair, tmp_path: Path) -> None:
     pair = loading_pair
     watcher = pair.watch(tmp_path / "killed.jsonl.gz")
-    pair.start(0)
-    pair.start(1)
-    wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]) and rank_on(watcher, pair.nodes[0]))
+    _both_run(pair, watcher)
     kill_rank_of_node_1(pair, watcher, "SGLang, two hosts: a rank of node 1 killed")
     time.sleep(6.0)
     headline = watcher.snapshot.verdict.headline
@@ -161,9 +169,7 @@ def test_the_rank_of_node_1_is_killed(loading_pair: Pair, tmp_path: Path) -> Non
 def test_the_link_to_node_1_is_cut(pair: Pair, tmp_path: Path) -> None:
     """The server's own traffic is cut as well: its ranks wait, and the watch says whom it cannot hear."""
     watcher = pair.watch(tmp_path / "cut.jsonl.gz")
-    pair.start(0)
-    pair.start(1)
-    wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]) and rank_on(watcher, pair.nodes[0]))
+    _both_run(pair, watcher)
     pair.nodes[1].cut()
     cut = time.time()
     try:
@@ -178,6 +184,54 @@ def test_the_link_to_node_1_is_cut(pair: Pair, tmp_path: Path) -> None:
     wait_until(watcher, lambda: all(view.heard for view in watcher.snapshot.nodes), 60)
 
 
+def test_the_rank_of_node_1_is_paused_and_then_its_launcher_killed(loading_pair: Pair, tmp_path: Path) -> None:
+    pair = loading_pair
+    watcher = pair.watch(tmp_path / "paused.jsonl.gz")
+    victim = _both_run(pair, watcher)
+    paused = time.time()
+    pair.nodes[1].run("kill", "-STOP", str(victim.process.pid))
+    stopped = watcher.wait_for("stopped", "crashed", after=paused, timeout_s=60)
+    measured.fault("SGLang, two hosts: the rank of node 1 paused", watcher, paused, stopped)
+    assert stopped.verdict.nodes == ("node-b",), watcher.history()
+    assert stopped.verdict.odd_ranks == (victim.name,), watcher.history()
+    pair.nodes[1].run("kill", "-CONT", str(victim.process.pid))
+    wait_until(watcher, lambda: watcher.snapshot.verdict.state != "stopped", 30)
+    launcher = watcher.snapshot.nodes[1].snapshot.server
+    assert launcher is not None
+    killed = time.time()
+    pair.nodes[1].run("kill", "-KILL", str(launcher.pid))
+    crashed = watcher.wait_for("crashed", "ended", after=killed, timeout_s=90)
+    measured.fault("SGLang, two hosts: the launcher of node 1 killed", watcher, killed, crashed)
+    time.sleep(10.0)
+    last = watcher.snapshot.verdict
+    print("LAUNCHER", last.state, last.headline, [fact.text for fact in last.evidence])
+    assert last.state == "crashed", watcher.history()
+    assert last.nodes == ("node-b",), watcher.history()
+    assert "SIGKILL" in last.headline, watcher.history()
+
+
+def test_node_1_stops_as_a_whole(pair: Pair, tmp_path: Path) -> None:
+    """As a virtual machine that is paused: nothing on it runs, its network answers; then it goes on."""
+    watcher = pair.watch(tmp_path / "frozen.jsonl.gz")
+    _both_run(pair, watcher)
+    paused = time.time()
+    pair.nodes[1].pause()
+    try:
+        wait_until(watcher, lambda: not watcher.snapshot.nodes[1].heard, 60)
+        print(f"FROZEN seen after {time.time() - paused:.1f} s")
+        words = watcher.wait_for("unknown", "waiting-by-design", "stalled", after=paused, timeout_s=150)
+        measured.fault("SGLang, two hosts: node 1 stopped as a whole", watcher, paused, words)
+        assert words.verdict.nodes == ("node-b",), watcher.history()
+        assert not {"crashed", "ended"} & set(watcher.states(after=paused)), watcher.history()
+    finally:
+        pair.nodes[1].pause(False)
+    goes_on = time.time()
+    wait_until(watcher, lambda: all(view.heard for view in watcher.snapshot.nodes), 90)
+    print(f"FROZEN heard again after {time.time() - goes_on:.1f} s")
+    ready = watcher.wait_for("ready", "crashed", after=goes_on, timeout_s=START_S)
+    assert ready.state == "ready", f"{watcher.history()}\n{pair.texts()}"
+
+
 def test_vllm_on_two_hosts(vllm_pair: Pair, tmp_path: Path) -> None:
     """Node 1 late, then ready; then its rank is killed."""
     pair = vllm_pair
@@ -189,5 +243,8 @@ def test_vllm_on_two_hosts(vllm_pair: Pair, tmp_path: Path) -> None:
     ready = watcher.wait_for("ready", "crashed", after=late, timeout_s=vllm.START_S)
     assert ready.state == "ready", f"{watcher.history()}\n{pair.texts()}"
     wait_until(watcher, lambda: rank_on(watcher, pair.nodes[1]), 30)
-    crashed = kill_rank_of_node_1(pair, watcher, "vLLM, two hosts: the rank of node 1 killed")
-    assert "node-b" in crashed.verdict.headline, watcher.history()
+    kill_rank_of_node_1(pair, watcher, "vLLM, two hosts: the rank of node 1 killed")
+    time.sleep(6.0)
+    last = watcher.snapshot.verdict
+    print("VLLM", last.state, last.headline, [fact.text for fact in last.evidence])
+    assert "node-b" in last.headline, watcher.history()

@@ -94,3 +94,12 @@ def test_the_mouse_can_be_left_to_the_terminal_and_taken_back(tmux: Tmux) -> Non
     tmux.until(lambda text: "the mouse is the terminal's" in text and not has_mouse())
     tmux.keys("M")
     tmux.until(has_mouse)
+
+
+def test_a_size_that_comes_back_at_once_loses_no_row(tmux: Tmux) -> None:
+    """tmux drops what lies beyond a smaller window; the application sees the size that it had before."""
+    parts = ("STALLED", "1 startup", "3 workers", "4 log", "q quit")
+    tmux.until(lambda text: all(part in text for part in parts))
+    for _ in range(4):
+        tmux.do("resize-window", "-x", "60", "-y", "15", ";", "resize-window", "-x", "120", "-y", "40")
+        tmux.until(lambda text: all(part in text for part in parts))

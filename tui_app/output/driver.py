@@ -67,6 +67,13 @@ class CellDriver(LinuxDriver):
         self._is_urgent = True
         self._send()
 
+    def resized(self, size: Size) -> None:
+        """The terminal had another size for a moment or has one now: what it shows is not known. A new size brings a
+        new layout, which is sent."""
+        self._sent = None
+        if self._wanted and (len(self._wanted[0]), len(self._wanted)) == (size.width, size.height):
+            self.forget()
+
     def toggle_mouse(self) -> bool:
         """Take the mouse, or leave it to the terminal; returns whether it is ours now."""
         if self._mouse:

@@ -36,7 +36,7 @@ def compared(views: Sequence[NodeView]) -> tuple[ComparedValue, ...]:
         row = _row("flag", name, values)
         own = name in family.node_flags
         rows.append(ComparedValue(row.kind, row.name, row.values, differs=row.differs and not own))
-    rows += _environment(views)
+    rows += _environment(views, family.node_flags)
     known = [row for row in rows if any(row.values)]
     return tuple(sorted(known, key=lambda row: not row.differs))
 
@@ -80,12 +80,13 @@ def _cuda(snapshot: Snapshot) -> str | None:
     return (installed.cuda or None) if installed is not None else None
 
 
-def _environment(views: Sequence[NodeView]) -> list[ComparedValue]:
-    """Variables of the servers' environments, where those could be read."""
+def _environment(views: Sequence[NodeView], own: frozenset[str]) -> list[ComparedValue]:
+    """Variables of the servers' environments, where those could be read. own: those that differ by design."""
     read = [v.snapshot.preflight for v in views]
     given = [dict(one.env) if one is not None and one.key is not None else None for one in read]
     names = sorted({name for env in given if env is not None for name in env})
-    return [_row("env", name, [None if env is None else env.get(name, "") for env in given]) for name in names]
+    rows = [_row("env", name, [None if env is None else env.get(name, "") for env in given]) for name in names]
+    return [ComparedValue(r.kind, r.name, r.values, differs=r.differs and r.name not in own) for r in rows]
 
 
 def _python(view: NodeView) -> str | None:

@@ -76,7 +76,9 @@ FAMILY = ServerFamily(
             "device",
         }
     ),
-    node_flags=frozenset({"node_rank", "host", "port", "nccl_port", "base_gpu_id", "random_seed"}),
+    node_flags=frozenset(
+        {"node_rank", "host", "port", "nccl_port", "base_gpu_id", "random_seed", "SGLANG_HOST_IP", "HOST_IP"}
+    ),
     env_prefixes=("SGLANG_", "SGL_"),
     packages=("sgl-kernel", "sglang-kernel"),
     start=START,

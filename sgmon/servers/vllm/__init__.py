@@ -47,6 +47,7 @@ FAMILY = ServerFamily(
     start=start.RULES,
     node_flags=frozenset(
         {
+            "VLLM_HOST_IP",
             "node_rank",
             "headless",
             "host",
