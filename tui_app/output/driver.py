@@ -53,6 +53,8 @@ class CellDriver(LinuxDriver):
         """Take over what changed; it is sent when the terminal is ready."""
         if len(self._wanted) != size.height or len(self._wanted[0]) != size.width:
             self._wanted, self._sent = blank(size.width, size.height), None
+            if not isinstance(update, LayoutUpdate) or update.region.size != size:
+                self._app.refresh()  # a part alone: the size came back before the layout had another
         if isinstance(update, LayoutUpdate):
             for y, strips in enumerate(update.strips, update.region.y):
                 if y < size.height:
