@@ -71,10 +71,14 @@ def code_root() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+#: folder of the collector's archive with what replaces libraries that are not there (sgmon.remote.packing)
+STAND_INS = "standin"
+
+
 def code_path() -> tuple[str, ...]:
     """What a child process needs on its path to import this package, and the replacements below the same root."""
     root = code_root()
-    return (root, *(path for path in sys.path if path.startswith(root + "/") and path != root))
+    return (root, *(path for path in sys.path if path.startswith(f"{root}/{STAND_INS}")))
 
 
 def code_descriptors() -> tuple[int, ...]:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from sgmon.paths import STAND_INS
+
 _ROOT = Path(__file__).resolve().parents[2]
 #: packages and modules of ours, by their path below the root
 FILES = (
@@ -31,8 +33,6 @@ FILES = (
     *("sgmon/analyse/stacks/refusals.py", "sgmon/analyse/stacks/rules.py"),
     *("sgmon/remote/__init__.py", "sgmon/remote/collector.py", "sgmon/remote/outlet.py", "sgmon/remote/wire.py"),
 )
-#: where the replacements lie in the archive, after the far machine's own libraries
-STANDINS = "standin"
 #: libraries of pure Python
 LIBRARIES = ("pynvml", "yaml")
 
@@ -43,7 +43,7 @@ def our_files() -> list[Path]:
     for name in FILES:
         path = _ROOT / name
         found += [path] if path.is_file() else path.rglob("*.py")
-    found += (_ROOT / "sgmon" / "remote" / STANDINS).rglob("*.py")
+    found += (_ROOT / "sgmon" / "remote" / STAND_INS).rglob("*.py")
     return sorted(set(found))
 
 
@@ -69,8 +69,8 @@ def _entries() -> Iterator[tuple[str, bytes]]:
     for path in our_files():
         if path.parent == remote and path.name == "bootstrap.py":
             continue
-        below = path.relative_to(remote) if remote / STANDINS in path.parents else path.relative_to(_ROOT)
-        if str(below) != f"{STANDINS}/__init__.py":
+        below = path.relative_to(remote) if remote / STAND_INS in path.parents else path.relative_to(_ROOT)
+        if str(below) != f"{STAND_INS}/__init__.py":
             yield str(below), path.read_bytes()
     for module in LIBRARIES:
         yield from _library(module)

@@ -30,7 +30,9 @@ def test_rules_and_bars_are_as_long_as_they_were_painted(tmux: list[str], term: 
     """tmux 3.3 repeats ASCII alone by REP: rules of 60 cells were one cell, and the rest of the row stood wrong."""
     command = f"TERM={term} {sys.executable} -m tests.ui.preview stuck; sleep {LIMIT_S}"
     root = str(Path(__file__).resolve().parents[2])
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")} | {"LC_ALL": "C.UTF-8"}
+    # readline, which some other test may load, puts COLUMNS and LINES of 80x24 there; Textual believes them.
+    kept = {n: value for n, value in os.environ.items() if not n.startswith("TMUX") and n not in ("COLUMNS", "LINES")}
+    env = kept | {"LC_ALL": "C.UTF-8"}
     words = ["new-session", "-d", "-s", "one", "-x", "120", "-y", "40", "-c", root, command]
     subprocess.run([*tmux, *words], check=True, env=env)
     _until(tmux, "STALLED", " 3 workers ", " 4 log ")

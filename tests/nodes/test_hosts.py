@@ -91,7 +91,7 @@ def test_hosts_of_the_command_line(tmp_path):
         (["--remote-python", "python3.11"], "none is named"),
         (["--host=-x"], "no host name"),
         (["--host", "a", "--via", "docker exec"], "has no {}"),
-        (["--host", "a", "--host", "b", "--pid", "3"], "--pid names a process of one machine"),
+        (["--host", "a", "--host", "b", "--pid", "3"], "--pid names a process of one node"),
         (["--host", "a", "--log", "-"], "--log -"),
         (["--hosts", "/nowhere/hosts"], "cannot be read"),
         (["--hosts", "/dev/null"], "names no host"),

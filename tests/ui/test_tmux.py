@@ -23,7 +23,9 @@ class Tmux:
 
     def __init__(self, folder: Path, command: str) -> None:
         self._base = ["tmux", "-S", str(folder / "socket"), "-f", "/dev/null"]
-        environment = {**os.environ, "TMPDIR": str(folder)}
+        # readline, which some other test may load, puts COLUMNS and LINES of 80x24 there; Textual believes them.
+        own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+        environment = {**own, "TMPDIR": str(folder)}
         start = ["new-session", "-d", "-x", "120", "-y", "40", command]
         subprocess.run([*self._base, *start], check=True, timeout=LIMIT_S, env=environment)
         self.do("set", "-g", "set-clipboard", "on")
