@@ -173,7 +173,8 @@ def test_a_driver_that_hangs_there_is_a_finding_here(nvml_folder, tmp_path):
     state = State(tmp_path / "nvml.txt")
     state.write("count 2")
     via = f"{ENV} LD_LIBRARY_PATH={nvml_folder} FAKE_NVML_STATE={state.path}"
-    with Watch([reach("gpus", via, pythons()[1 % len(pythons())])]) as watch:
+    nobody = Settings(port=1)  # a simulated server of this machine would bring simulated GPUs
+    with Watch([reach("gpus", via, pythons()[1 % len(pythons())])], nobody) as watch:
         watch.wait_for(lambda: len(watch.snapshot("gpus").gpu.gpus) == 2)
         assert watch.snapshot("gpus").gpu.unavailable == ""
         state.write("count 2", "delay nvmlDeviceGetMemoryInfo* 1 60")
