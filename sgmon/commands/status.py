@@ -110,8 +110,14 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
     if asked.hosts:
         unseen = missing(last, asked)
         return replace(last, verdict=unfinished(last, unseen)) if unseen and not _any_heard(last) else last
-    unseen = missing(last)
+    unseen = missing(last) or _unread(last)
     return replace(last, verdict=unfinished(last, unseen)) if unseen else last
+
+
+def _unread(snapshot: Snapshot) -> tuple[str, ...]:
+    """The processes of a server whose probe has failed: without them nothing is known of it."""
+    failed = any(status.name == "procs" and status.error for status in snapshot.probes)
+    return ("its processes",) if snapshot.server is not None and not snapshot.procs.processes and failed else ()
 
 
 def _without_history(engine: Engine, last: Snapshot) -> Verdict:

@@ -1,4 +1,4 @@
-"""Real starts on the screen: every recording, at three moments, at every size."""
+"""Real starts on the screen: every recording at every size, at one of three moments."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def moments(path: Path) -> list[Snapshot]:
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_real_starts_fit(size: tuple[int, int]) -> None:
     async with running(Snapshot(), size) as (app, engine, pilot):
-        for path in ALL:
-            for snapshot in moments(path):
-                await give(engine, pilot, snapshot)
-                rows = rows_of(app)
-                assert {cell_len(row) for row in rows} == {size[0]}, path.name
-                assert state_style(snapshot.verdict.state).word in rows[0], path.name
+        for number, path in enumerate(ALL):
+            snapshot = moments(path)[(number + SIZES.index(size)) % 3]  # with the sizes all moments have their turn
+            await give(engine, pilot, snapshot)
+            rows = rows_of(app)
+            assert {cell_len(row) for row in rows} == {size[0]}, path.name
+            assert state_style(snapshot.verdict.state).word in rows[0], path.name

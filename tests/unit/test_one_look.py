@@ -13,6 +13,7 @@ from sgmon.model import (
     Event,
     LogReading,
     PortReading,
+    ProbeReading,
     Process,
     ProcsReading,
     Role,
@@ -150,3 +151,17 @@ def test_a_rank_that_a_tracer_holds_is_looked_at_for_longer() -> None:
     snapshot, script = seen(SERVER, held, log(2.0), PORT)
     assert (snapshot.verdict.state, snapshot.verdict.rule) == ("stopped", "traced")
     assert script.stopped_t is not None and script.stopped_t < 7.0
+
+
+def test_a_look_whose_processes_could_not_be_read_is_unknown() -> None:
+    """No thread could be started for that probe: the port and the log alone are no progress."""
+    script = Script(
+        Event(0.1, "server", SERVER),
+        Event(0.1, "probe", ProbeReading("procs", error="sgmon can start no thread", remedy="ulimit -u")),
+        Event(0.2, "port", PORT),
+        Event(0.2, "log", log(None)),
+    )
+    snapshot = look(Engine(script, auto_evidence=False, publish_s=0.0), 0.0, patience_s=2.0)
+    assert (snapshot.verdict.state, snapshot.verdict.rule) == ("unknown", "look-unfinished")
+    assert "its processes" in snapshot.verdict.headline
+    assert any(gap.why == "sgmon can start no thread" for gap in snapshot.verdict.missing)
