@@ -55,9 +55,9 @@ mutants: $(READY)
 	[ -e build/mutants.map ] || $(BIN)/pytest -q -p tools.mutants.reaching --reaching build/mutants.map $(MUTANTS_TESTS)
 	$(BIN)/python -m tools.mutants --map build/mutants.map --seed $(SEED) --number $(NUMBER) --results build/mutants-$(SEED).jsonl
 
-# the overview as the tests keep it, after a change that is meant
+# the pictures of the overview that the tests keep, after a change that is meant
 snapshots: $(READY)
-	SGMON_WRITE_SNAPSHOTS=1 $(BIN)/pytest -q tests/ui/test_snapshots.py
+	$(BIN)/pytest -q --snapshot-update tests/ui/test_snapshots.py
 
 screenshots: $(READY)
 	$(BIN)/python screenshots/make.py

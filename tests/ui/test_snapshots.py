@@ -1,33 +1,28 @@
-"""The overview cell by cell, at every size, dark, light and without colours, against kept files.
+"""The overview as SVG pictures at every size, dark, light and without colours, against the kept ones.
 
-After a change that is meant: ``make snapshots``, then look at the difference (git diff tests/ui/snapshots). A file holds
-one situation: a legend of looks (SGR parameters: dark | light | NO_COLOR), then for each size the rows, and below a row
-which look its cells have ("a9 b103": nine cells of a, ...). A row of plain cells has no such line.
+After a change that is meant: ``make snapshots``, then look at the pictures (tests/ui/__snapshots__). A test that fails
+prints the rows that differ and the path of a page with both pictures side by side.
 """
 
 from __future__ import annotations
 
-import difflib
-import os
-import string
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.color import ColorSystem
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.image import SVGImageSnapshotExtension
 
 from sgmon.model import Snapshot
 from sgmon.settings import Settings
 from tests.ui import fakes
+from tests.ui.pictures import Difference, describe, rows_of, svg_of, write_side_by_side
 from tests.ui.screen import give, running
-from tui_app.app import SgmonApp
-from tui_app.output.cells import Row, blank, put
-from tui_app.output.pens import PLAIN, Pen
 
-FOLDER = Path(__file__).parent / "snapshots"
-WRITE = "SGMON_WRITE_SNAPSHOTS"
 SIZES = ((60, 15), (80, 24), (100, 30), (120, 40), (200, 50), (60, 50))
-THEMES = ("dark", "light", "none")
+KEPT = Path(__file__).parent / "__snapshots__" / "test_snapshots"
+THEMES = ("dark", "light", "no-color")
 SITUATIONS: dict[str, Callable[[], Snapshot]] = {
     "waiting": fakes.waiting,
     "loading": fakes.loading,
@@ -37,81 +32,68 @@ SITUATIONS: dict[str, Callable[[], Snapshot]] = {
     "crashed": fakes.crashed,
     "ready": fakes.ready,
 }
-Look = tuple[Pen, ...]  # one for each theme
-_MARKS = string.ascii_letters + string.digits
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-async def test_the_overview_is_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_overview(
+    name: str, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TZ", "UTC")
-    pages = {}
-    for theme in THEMES:
-        if theme == "none":
-            monkeypatch.setenv("NO_COLOR", "1")
-        pages[theme] = await _pages(SITUATIONS[name](), theme, tmp_path / "server.log")
-    text = _as_text(pages)
-    path = FOLDER / f"{name}.txt"
-    if os.environ.get(WRITE):
-        FOLDER.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    kept = path.read_text(encoding="utf-8")
-    changes = difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="", n=1)
-    assert kept == text, "\n".join(["if this is meant: make snapshots", *changes])
+    situation = SITUATIONS[name]()
+    drawn = await asyncio.gather(*(_pictures(situation, theme, tmp_path / theme, monkeypatch) for theme in THEMES))
+    for same_size in zip(*drawn, strict=True):
+        dark, *others = ([row.text for row in rows_of(svg)] for svg in same_size)
+        for other in others:
+            assert other == dark, "other words in another theme"
+    picture = snapshot.use_extension(SVGImageSnapshotExtension)
+    differences = []
+    for theme, pictures in zip(THEMES, drawn, strict=True):
+        for (width, height), svg in zip(SIZES, pictures, strict=True):
+            shot = f"{width}x{height}-{theme}"
+            if picture(name=shot) != svg:
+                kept = picture.executions[picture.num_executions - 1].recalled_data or b""
+                differences.append(Difference(shot, bytes(kept).decode(), svg))
+    if differences:
+        page = tmp_path / "snapshots.html"
+        write_side_by_side(differences, page)
+        pytest.fail(
+            "\n".join([*describe(differences), f"side by side: {page}", "if this is meant: make snapshots"]),
+            pytrace=False,
+        )
 
 
-def test_the_kept_files_are_those_of_the_situations_and_small() -> None:
-    files = list(FOLDER.iterdir())
-    assert {path.stem for path in files} == set(SITUATIONS)
-    assert sum(path.stat().st_size for path in files) < 1_500_000
+def test_the_kept_pictures_are_small_and_fetch_nothing() -> None:
+    files = list(KEPT.iterdir())
+    assert len(files) == len(SITUATIONS) * len(SIZES) * len(THEMES)
+    assert sum(path.stat().st_size for path in files) < 2_000_000
+    for path in files:
+        text = path.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert "http" not in text.partition("</style>")[0], f"{path.name} asks another machine for a font"
 
 
-async def _pages(snapshot: Snapshot, theme: str, log: Path) -> list[list[Row]]:
-    """The cells at each size."""
-    made = []
+def test_a_picture_that_differs_is_described_by_its_rows(tmp_path: Path) -> None:
+    kept = (KEPT / "test_overview[ready][80x24-dark].svg").read_text(encoding="utf-8")
+    now = kept.replace("✓", "✗", 1).replace("c-808080", "c-ff0000")
+    lines = list(describe([Difference("80x24-dark", kept, now)]))
+    assert any(line.startswith("  - ✓ READY  serving on") for line in lines)
+    assert any(line.startswith("  + ✗ READY  serving on") for line in lines)
+    assert [line for line in lines if "other colours or weights: 0-7 TP0-7" in line]
+    page = tmp_path / "both.html"
+    write_side_by_side([Difference("80x24-dark", kept, now)], page)
+    assert page.read_text(encoding="utf-8").count("<svg") == 2
+
+
+async def _pictures(situation: Snapshot, theme: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The overview at each size. The application takes NO_COLOR out of the environment when it is made."""
+    if theme == "no-color":
+        monkeypatch.setenv("NO_COLOR", "1")
     settings = Settings(theme="light" if theme == "light" else "dark")
-    async with running(snapshot, SIZES[0], settings, log) as (app, engine, pilot):
+    made = []
+    folder.mkdir()
+    async with running(situation, SIZES[0], settings, folder / "server.log") as (app, engine, pilot):
         for size in SIZES:
             await pilot.resize_terminal(*size)
-            await give(engine, pilot, snapshot)
+            await give(engine, pilot, situation)
             await pilot.pause()
-            made.append(_cells(app))
+            made.append(svg_of(app, theme == "light"))
     return made
-
-
-def _cells(app: SgmonApp) -> list[Row]:
-    rows = blank(*app.size)
-    for row, strip in zip(rows, app.screen._compositor.render_strips(), strict=True):
-        put(row, 0, strip, ColorSystem.EIGHT_BIT)
-    return rows
-
-
-def _as_text(pages: dict[str, list[list[Row]]]) -> str:
-    marks: dict[Look, str] = {}
-    body = []
-    for index, (width, height) in enumerate(SIZES):
-        body.append(f"=== {width}x{height}")
-        for y in range(height):
-            rows = [pages[theme][index][y] for theme in THEMES]
-            texts = {"".join(char for char, _ in row) for row in rows}
-            assert len(texts) == 1, f"other words in another theme: {texts}"
-            looks = [tuple(row[x][1] for row in rows) for x in range(width)]
-            body.append(texts.pop().rstrip())
-            if any(pen != PLAIN for look in looks for pen in look):
-                body.append("~ " + " ".join(_runs(looks, marks)))
-    legend = [f"{mark}  {' | '.join(map(_sgr, look))}" for look, mark in marks.items()]
-    return "\n".join([*legend, *body]) + "\n"
-
-
-def _runs(looks: list[Look], marks: dict[Look, str]) -> list[str]:
-    runs: list[tuple[str, int]] = []
-    for look in looks:
-        mark = marks.setdefault(look, _MARKS[len(marks)])
-        if runs and runs[-1][0] == mark:
-            runs[-1] = (mark, runs[-1][1] + 1)
-        else:
-            runs.append((mark, 1))
-    return [f"{mark}{count}" for mark, count in runs]
-
-
-def _sgr(pen: Pen) -> str:
-    return ";".join([*sorted(pen.attributes), *filter(None, (pen.fore, pen.back))]) or "plain"
