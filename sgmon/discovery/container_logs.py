@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import shlex
 from collections.abc import Iterator
 
-from sgmon.discovery import inner, journal
+from sgmon.discovery import docker_daemons, inner, journal
 from sgmon.discovery.containers import Container, option
+from sgmon.discovery.docker_daemons import Daemon
 from sgmon.discovery.inner import Inside
 from sgmon.discovery.logtarget import TAIL_LINES, LogTarget, by_command, by_hand, unread
-from sgmon.proc import fds, stat
 from sgmon.text import without_prefix
 
-_DOCKER_ROOT = "/var/lib/docker"
-_DOCKER_CONFIG = "/etc/docker/daemon.json"
 _DOCKER_SOCKET = "/var/run/docker.sock"
-_DAEMONS: dict[str, int] = {}  # /proc -> the pid of dockerd, so that not every process is looked at each time
 _SUDO = "run sgmon with sudo, or: "
 
 
@@ -38,22 +34,19 @@ def find(root: str, container: Container, source: str) -> LogTarget:
 def _docker(root: str, container: Container, source: str) -> LogTarget:
     """json-file: the file that dockerd has open. journald: the journal. Other drivers: docker logs can read the
     local driver, and a copy that dockerd keeps of what it sends elsewhere ("dual logging", since 20.10)."""
-    daemon = _daemon(root, container)
-    argv = daemon[1] if daemon else ()
-    host = inner.of(root, daemon[0] if daemon else 1)
-    held = _held_log(root, daemon[0], container) if daemon else ""
-    folder = f"{_data_root(host, argv)}/containers/{container.id}"
-    driver = "json-file" if held else _driver(host, folder)
+    daemon = docker_daemons.of(root, container) or Daemon(1, (), inner.of(root, 1), docker_daemons.ROOT)
+    folder = daemon.folder(container)
+    driver = "json-file" if daemon.log else _driver(daemon.host, folder)
     source += f" ({driver})" if driver else ""
     if driver == "journald":
         return by_command(journal.of_container(container.id), source)
     if driver == "none":
         why = "docker keeps no log of this container (its log driver is none)"
         return unread("pipe", source, why, "start it with --log-driver json-file")
-    path = held or f"{folder}/{container.id}-json.log"
-    if driver in ("json-file", "") and os.access(host.reach(path), os.R_OK):
-        return _file(host, path, source)
-    return _docker_logs(host, argv, container, source)
+    path = daemon.log or f"{folder}/{container.id}-json.log"
+    if driver in ("json-file", "") and os.access(daemon.host.reach(path), os.R_OK):
+        return _file(daemon.host, path, source)
+    return _docker_logs(daemon.host, daemon.argv, container, source)
 
 
 def _docker_logs(host: Inside, argv: tuple[str, ...], container: Container, source: str) -> LogTarget:
@@ -68,57 +61,11 @@ def _docker_logs(host: Inside, argv: tuple[str, ...], container: Container, sour
     return by_command(command, source)
 
 
-def _daemon(root: str, container: Container) -> tuple[int, tuple[str, ...]] | None:
-    """dockerd: the one that holds this container's log, else the first one. The last answer is looked at first."""
-    last = _DAEMONS.get(root, 0)
-    if last and _comm(root, last) == "dockerd" and _held_log(root, last, container):
-        return last, stat.cmdline(root, last)
-    found = [(pid, stat.cmdline(root, pid)) for pid in stat.pids(root) if _comm(root, pid) == "dockerd"]
-    one = next((one for one in found if _held_log(root, one[0], container)), found[0] if found else None)
-    if one is not None:
-        _DAEMONS[root] = one[0]
-    return one
-
-
-def _comm(root: str, pid: int) -> str:
-    try:
-        return stat.read(root, pid).comm
-    except OSError:
-        return ""
-
-
-def _held_log(root: str, pid: int, container: Container) -> str:
-    """The json file of the container that a dockerd has open; "" also where its descriptors are hidden."""
-    try:
-        targets = fds.read(root, pid).values()
-    except OSError:
-        return ""
-    return next((target for target in targets if target.endswith(f"/{container.id}-json.log")), "")
-
-
-def _data_root(host: Inside, argv: tuple[str, ...]) -> str:
-    """As dockerd's arguments say, else its configuration."""
-    given = option(argv, "--data-root", "-g", "--graph")
-    if given:
-        return given
-    config = _json(host, option(argv, "--config-file") or _DOCKER_CONFIG)
-    named = config.get("data-root")
-    return named if isinstance(named, str) and named else _DOCKER_ROOT
-
-
 def _driver(host: Inside, folder: str) -> str:
     """The log driver of the container; "" when it cannot be read."""
-    config = _json(host, f"{folder}/hostconfig.json").get("LogConfig")
+    config = docker_daemons.settings(host, f"{folder}/hostconfig.json").get("LogConfig")
     name = config.get("Type") if isinstance(config, dict) else ""
     return name if isinstance(name, str) else ""
-
-
-def _json(host: Inside, path: str) -> dict[str, object]:
-    try:
-        found = json.loads(host.text(path, 1 << 20) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 # podman

@@ -153,6 +153,30 @@ def test_docker_by_its_data_root(host, argv, daemon_json):
     assert host.read() == "text"
 
 
+def test_a_machine_with_two_docker_daemons(host):
+    """The container's folder is below the root of one of them; that one is asked, also by its own socket."""
+    config(host, "json-file", "/one")
+    host.write("/one/containers/other/hostconfig.json")
+    shutil.move(host.files / "one" / "containers" / ID, host.files / "elsewhere")
+    config(host, "local", "/two")
+    dockerd(host, "--data-root", "/one", "-H", "unix:///run/one.sock")
+    host.proc.add(41, ["dockerd", "--data-root", "/two", "-H", "unix:///run/two.sock"], comm="dockerd")
+    host.on_host(40, 41)
+    host.write("/run/two.sock")
+    assert host.find().command[:3] == ("docker", "--host", "unix:///run/two.sock")
+
+
+def test_two_docker_daemons_whose_files_are_hidden(host):
+    """The containerd above the container tells whose it is."""
+    dockerd(host, "--exec-root", "/run/one", "-H", "unix:///run/one.sock")
+    host.proc.add(
+        41, ["dockerd", "--containerd", "/run/containerd.sock", "-H", "unix:///run/two.sock"], comm="dockerd"
+    )
+    host.on_host(40, 41)
+    host.write("/run/two.sock")
+    assert host.find().command[:3] == ("docker", "--host", "unix:///run/two.sock")
+
+
 def test_dockers_journald_driver(host):
     config(host, "journald")
     dockerd(host)
