@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import subprocess
@@ -20,17 +19,6 @@ from tests.logs import runtimes, starts
 from tests.logs.runtimes import Container, Dockerd, Runtime
 from tests.real.watching import Watcher
 from tests.waiting import eventually
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Modules with container engines take turns: engines of tests that run side by side disturb each other."""
-    if request.module.__name__.rpartition(".")[2] not in ("test_containers", "test_journald"):
-        yield
-        return
-    with open(Path(tempfile.gettempdir()) / "sgmon-tests-containers.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 class ShiftedClock(Clock):

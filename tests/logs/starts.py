@@ -8,7 +8,7 @@ from tests.logs.runtimes import Runtime
 from tests.real.watching import ALARMS, Watcher
 from tests.waiting import free_port
 
-SPEED = 6.0
+SPEED = 12.0
 
 
 def kinds(milestones) -> list[tuple[str, str]]:
