@@ -13,7 +13,7 @@ from rich.style import Style
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output.background import is_light, light_by_environment
 from tui_app.output.cells import Row, blank, put
-from tui_app.output.difference import Abilities, difference
+from tui_app.output.difference import Abilities, _Sender, difference
 from tui_app.output.link import LOST_S, SILENT_S, Link
 from tui_app.output.pens import PLAIN, Pen, change, frugal, pen_of
 
@@ -89,6 +89,18 @@ def test_one_changed_figure_costs_a_movement_and_itself() -> None:
         put(rows[0], 100, [Segment(text, Style.parse("#a8a8a8"))], ColorSystem.EIGHT_BIT)
     assert difference(old, new) == "\x1b[1;109H\x1b[38;5;248m9\x1b[m"
     assert difference(new, new) == ""
+
+
+def test_one_changed_figure_looks_at_its_own_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quiet watch changes a figure or an age each second: the other rows are not made for the way by erasing."""
+    seen: list[int] = []
+    row = _Sender.row
+    monkeypatch.setattr(_Sender, "row", lambda self, y, before, after: (seen.append(y), row(self, y, before, after)))
+    old = [[(char, PLAIN) for char in f"row {y:2} of a full screen"] for y in range(40)]
+    new = [list(cells) for cells in old]
+    new[3][5] = ("9", PLAIN)
+    assert difference(old, new) == "\x1b[4;6H9"
+    assert seen == [3]
 
 
 def test_blanks_are_erased_and_not_written() -> None:

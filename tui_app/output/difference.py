@@ -34,12 +34,24 @@ def difference(old: Sequence[Row], new: Sequence[Row], can: Abilities | None = N
     cells = _Sender(can)
     for y in changed:
         cells.row(y, old[y], new[y])
-    erased = _Sender(can)
-    erased.erase_from(changed[0])
-    for y in range(changed[0], len(new)):
-        erased.row(y, [_BLANK] * len(new[y]), new[y])
-    one, other = cells.end(), erased.end()
-    return other if _bytes(other) + _WORTH_ERASING < _bytes(one) else one
+    one = cells.end()
+    return _erased(changed[0], new, can, _bytes(one) - _WORTH_ERASING) or one
+
+
+def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int) -> str:
+    """Everything from row ``top`` on after erasing it; "" as soon as that takes ``limit`` bytes: most frames change a
+    few cells, and all rows below them would be made for nothing."""
+    sender = _Sender(can)
+    sender.erase_from(top)
+    counted, size = 0, 0
+    for y in range(top, len(new)):
+        size += _bytes("".join(sender.parts[counted:]))
+        counted = len(sender.parts)
+        if size >= limit:
+            return ""
+        sender.row(y, [_BLANK] * len(new[y]), new[y])
+    text = sender.end()
+    return text if _bytes(text) < limit else ""
 
 
 def _bytes(text: str) -> int:
