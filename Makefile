@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
 
-.PHONY: demo test check audit real-server real-vllm test-real bench mutants snapshots screenshots man lock clean
+.PHONY: demo test check audit real-server real-vllm test-real bench mutants goldens snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
@@ -54,6 +54,10 @@ mutants: $(READY)
 	mkdir -p build
 	[ -e build/mutants.map ] || $(BIN)/pytest -q -p tools.mutants.reaching --reaching build/mutants.map $(MUTANTS_TESTS)
 	$(BIN)/python -m tools.mutants --map build/mutants.map --seed $(SEED) --number $(NUMBER) --results build/mutants-$(SEED).jsonl
+
+# what sgmon says of each recording, and reads in each log, as the tests keep it, after a change that is meant
+goldens: $(READY)
+	$(BIN)/pytest -q --snapshot-update -k as_it_was tests/diagnosis/test_recordings.py tests/log/test_goldens.py
 
 # the pictures of the overview that the tests keep, after a change that is meant
 snapshots: $(READY)

@@ -1,14 +1,22 @@
-"""Real starts, replayed: what the verdict says over time. The table is in docs/verdicts.md."""
+"""Real starts, replayed: what the verdict says over time. The table is in docs/verdicts.md.
+
+All that it said, word for word, is kept in __snapshots__/test_recordings (``make goldens``).
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from sgmon.model import Snapshot
-from tests.diagnosis.replay import Change, first, replay, states
+from tests.diagnosis import replay
+from tests.diagnosis.replay import Change, first, states
+from tests.diagnosis.verdict_rows import rows
+from tests.golden import MEANT, Texts
 from tests.recorded import RECORDINGS
 
 #: SIGTERM came at the end of these, and nothing else
@@ -89,9 +97,56 @@ BROKEN = (
 )
 
 
-@cache
+#: these are lost from the beginning: another process holds the port, a shard is missing, the model is not here and the
+#: hub is not asked, the folder has no config, node 0's own name cannot be resolved
+LOST = {
+    "cpu-port-in-use": "port",
+    "cpu-port-in-use-long": "port",
+    "gpu-port-used": "port",
+    "vllm-cpu-port-in-use": "port",
+    "vllm-live-port-held": "port",
+    "vllm-live-shard-missing": "shard-missing",
+    "vllm-live-no-model": "model-offline",
+    "h200x2-live-no-config": "config",
+    "cpu-live-unresolved-node0": "unresolved",
+    "h200x2-live-held": "gpu-balance",
+    "h200-live-too-large": "gpu-memory",
+    "vllm-live-h200-held": "gpu-share",
+    "vllm-live-h200-too-large": "gpu-memory",
+}
+NAMES = sorted(path.name.removesuffix(".jsonl.gz") for path in RECORDINGS.glob("*.jsonl.gz"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def utc() -> Iterator[None]:
+    """Dates in logs are local times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
 def played(name: str) -> tuple[list[Change], Snapshot]:
-    return replay(name)
+    found = replay.played(name)
+    return found.changes, found.last
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_word_is_as_it_was(name: str, snapshot: SnapshotAssertion) -> None:
+    found = replay.played(name)
+    assert "\n".join([*rows(found.said, found.last), ""]) == snapshot(extension_class=Texts), MEANT
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_will_fail_is_said_of_lost_starts_alone(name: str) -> None:
+    """No start that has got ready, or could have, is ever said to fail; those that are lost from the beginning are."""
+    changes, _ = played(name)
+    said = first(changes, "will-fail")
+    assert (said is not None) == (name in LOST), states(changes)
+    if said is not None:
+        assert said.verdict.rule == f"will-fail-{LOST[name]}"
+        assert states(changes)[-1] == "crashed"
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -144,9 +199,9 @@ def test_port_in_use_is_warned_of_before_the_load() -> None:
     assert states(changes)[-1] == "crashed"
 
 
-@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.jsonl.gz")), ids=lambda p: p.name)
-def test_headlines_and_evidence_are_short_and_named(path) -> None:  # type: ignore[no-untyped-def]
-    changes, _ = played(path.name.removesuffix(".jsonl.gz"))
+@pytest.mark.parametrize("name", NAMES)
+def test_headlines_and_evidence_are_short_and_named(name: str) -> None:
+    changes, _ = played(name)
     for change in changes:
         verdict = change.verdict
         assert verdict.headline and len(verdict.headline) <= 200

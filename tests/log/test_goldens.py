@@ -1,0 +1,69 @@
+"""All that is read in each log that is kept here, against __snapshots__/test_goldens (``make goldens``).
+
+Each log comes in twenty pieces, a second apart, cut where it may be: in the middle of lines, too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
+from sgmon.analyse.log.summary import headline
+from sgmon.model import LogReading, LogState
+from tests.golden import MEANT, Texts
+from tests.log.loading import CASES
+from tests.log.state_rows import line_rows, rows
+from tests.log.test_shapes import SHAPES
+
+PIECES = 20
+#: 30 November 2026, the day after the real starts
+EPOCH = 1_796_000_000.0
+LOGS = {
+    path.relative_to(root).as_posix().removesuffix(".gz").removesuffix(".log"): path
+    for root in (CASES, SHAPES)
+    for path in sorted([*root.rglob("*.log"), *root.rglob("*.log.gz")])
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def utc() -> Iterator[None]:
+    """Dates in logs are local times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def read(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8", "replace")
+
+
+def fold(text: str) -> tuple[LogState, list[str]]:
+    """The state at the end; the headline after each piece that changed it."""
+    made, heads, size = LogFold(epoch=EPOCH), [""], -(-len(text) // PIECES)
+    for piece in range(PIECES):
+        made.feed(LogReading("server.log", text=text[piece * size : (piece + 1) * size]), float(piece))
+        head = headline(made.state())
+        if head != heads[-1].partition(": ")[2]:
+            heads.append(f"{piece}: {head}")
+    return made.state(), heads[1:]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_reading_is_as_it_was(name: str, snapshot: SnapshotAssertion) -> None:
+    text = read(LOGS[name])
+    back = is_newest_first(text)
+    ordered, numbers = oldest_first(text) if back else (text, [])
+    state, heads = fold(ordered)
+    state = renumbered(state, numbers) if back else state
+    told = [*rows(state), "", "after each piece:", *heads, "", "lines:", *line_rows(text, EPOCH), ""]
+    assert "\n".join(told) == snapshot(extension_class=Texts), MEANT
