@@ -74,10 +74,15 @@ def held_line(gpu: Gpu, summary: GpuSummary) -> Line:
     return tuple(spans)
 
 
+#: a rate over ten seconds is still high when the growth is over; weights come in bursts that are seconds apart
+_STILL_S = 4.0
+
+
 def growth_words(summary: GpuSummary) -> str:
     """ "+507 MiB/s", "flat for 47s", "flat for at least 2m05s"; "" when not known."""
     growth = summary.growth
-    if growth.rate is not None and abs(growth.rate) >= 2**20:
+    still = growth.flat_s is not None and growth.flat_s >= _STILL_S
+    if growth.rate is not None and abs(growth.rate) >= 2**20 and not still:
         return f"{'+' if growth.rate > 0 else '-'}{rate(abs(growth.rate))}"
     if growth.flat_s is None or growth.flat_s < 2:
         return ""

@@ -1,5 +1,6 @@
 """One start: the server, sgmon's commands beside it from second 0, the fault, the end. Everything that came of it lies in one
-folder: server.log, rec.jsonl.gz, wait.json, check.json, stacks.txt, smi.csv, acts.json (what was done, by the wall clock)."""
+folder: server.log, rec.jsonl.gz, screen.cast, wait.json, check.json, stacks.txt, smi.csv, acts.json (what was done, by the wall
+clock)."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from benchmarks.real_gpus.scenarios import TESTS, Scenario
+from benchmarks.real_gpus.screen import Screen
 from benchmarks.real_gpus.slow import Slow
 
 HERE = Path(__file__).parent
@@ -141,13 +143,10 @@ class Run:
         return holder
 
     def _sgmon(self, *words: str, out: str) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "PYTHONPATH": f"{REPO}:{os.environ.get('PYTHONPATH', '')}"}
-        env |= {"XDG_STATE_HOME": str(self.place.out / "state")}
+        env, argv = self._environment(), [sys.executable, "-m", "tui_app.cli", *words]
         with open(self.dir / out, "wb") as file:
             errors = subprocess.STDOUT if out.endswith(".out") else subprocess.DEVNULL
-            return subprocess.Popen(
-                [sys.executable, "-m", "tui_app.cli", *words], stdout=file, stderr=errors, env=env, cwd=REPO
-            )
+            return subprocess.Popen(argv, stdout=file, stderr=errors, env=env, cwd=REPO)
 
     def _check(self) -> None:
         env = environment(self.place, self.scenario)
@@ -179,6 +178,7 @@ class Run:
         self.beside["wait"] = self._sgmon(
             "wait", "--json", "-q", "--pid", pid, "--timeout", f"{self.limit_s:.0f}", out="wait.json"
         )
+        self._open_screen(pid)
         if shutil.which("nvidia-smi"):
             query = "--query-gpu=timestamp,index,memory.used,utilization.gpu,power.draw"
             with open(self.dir / "smi.csv", "wb") as file:
@@ -187,6 +187,16 @@ class Run:
         ready_s = self._watch(began)
         self._end()
         return f"{self.name}: ready {ready_s}, exit {self.server.poll()}, {time.time() - began:.0f} s"
+
+    def _open_screen(self, pid: str) -> None:
+        words = [sys.executable, "-m", "tui_app.cli", "--pid", pid]
+        self.screen = Screen(words, self._environment(), REPO, self.dir / "screen.cast")
+        self.beside["screen"] = self.screen.process
+
+    def _environment(self) -> dict[str, str]:
+        """sgmon's."""
+        env = {**os.environ, "PYTHONPATH": f"{REPO}:{os.environ.get('PYTHONPATH', '')}"}
+        return env | {"XDG_STATE_HOME": str(self.place.out / "state")}
 
     def _watch(self, began: float) -> float | None:
         """Until the fault is over and the server is ready, or it has ended, or the time is up. Seconds to ready."""
@@ -290,6 +300,7 @@ class Run:
                 one.wait(10)
             except subprocess.TimeoutExpired:
                 one.kill()
+        self.screen.join()
         self.server.wait(10)
 
 

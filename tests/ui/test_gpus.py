@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from sgmon.analyse.gpu.summary import Stage
+from sgmon.analyse.gpu.summary import GpuSummary, Growth, Stage
 from sgmon.model import Gpu, GpuProcess, GpuReading, GpuSlice, Missing, Series, Snapshot
 from tests.diagnosis.replay import replay
 from tests.ui import fakes
@@ -16,6 +16,7 @@ from tui_app.overview import Overview
 from widgets import gpu_layout, gpu_view
 from widgets.gpu_history import History, history, narrowed, stage_row
 from widgets.gpu_page import gpu_lines, memory_bar
+from widgets.gpu_text import growth_words
 from widgets.line import Line, plain, width_of
 
 GIB = 1024**3
@@ -229,3 +230,10 @@ def test_stages_stand_where_they_were() -> None:
     assert width_of(((row, ""),)) == 30
     short = plain(stage_row(History(300.0, 10.0, (1.0,) * 30), stages, 30))
     assert short.startswith("wk│graphs──")
+
+
+def test_a_growth_that_is_over_is_not_shown_as_going_on() -> None:
+    """The rate is over ten seconds: seconds after the last step it still said "+14.3 GiB/s"."""
+    rate = Growth(rate=14.3 * 2**30, flat_s=1.0)
+    assert growth_words(GpuSummary(0, growth=rate)) == "+14.3 GiB/s"
+    assert growth_words(GpuSummary(0, growth=replace(rate, flat_s=6.0))) == "flat for 6s"
