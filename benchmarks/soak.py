@@ -1,10 +1,11 @@
 """A day of events through the real engine and the real dashboard, as fast as it goes: does anything grow?
 
-python -m benchmarks.soak [--hours 24] [--limit-s 600] [--tracemalloc]
+python -m benchmarks.soak [--hours 24] [--limit-s 3600] [--tracemalloc]
 
 Recorded starts come one after the other, each as a server of its own (other pids, other start times, a log that was
 truncated or rotated), and a stretch of serving with log traffic behind it. Meanwhile keys open and close the pages.
-Ten samples are taken at equal times of the watch; the slope is that of the samples after the first tenth.
+A sample is taken after each round of all recordings, on the overview and in the same moment of the last server, so that
+two samples differ by what has grown alone. The slope is that of the samples after the first quarter: caches fill before.
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ import tempfile
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from sgmon.model import Event, LogReading, ProcsReading
 from sgmon.recording import codec
+
+if TYPE_CHECKING:
+    from sgmon.model import Snapshot
+    from tui_app.app import SgmonApp
 
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recordings"
 #: healthy, stuck, stopped, killed and out of memory; SGLang and vLLM; with GPUs and stacks
@@ -59,21 +65,31 @@ class Sample(NamedTuple):
     threads: int
     widgets: int
     screens: int
+    types: Counter[str]  # objects that the garbage collector tracks
+    caches: dict[str, int]  # entries of each lru_cache
 
 
 class SoakSource:
-    """The events of a long watch. ``await_view``: called each ``KEY_EVERY_S``, and waits for the screen."""
+    """The events of a long watch. press: called each ``KEY_EVERY_S`` of it, and waits for the screen. sample: called
+    with the hours after each round of ``names``."""
 
     replay = ""
 
-    def __init__(self, folder: Path, hours: float, await_view, sample) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        hours: float,
+        press: Callable[[], None],
+        sample: Callable[[float], None],
+        names: Sequence[str] = NAMES,
+    ) -> None:
         self.epoch = EPOCH
         self.t = 0.0
         self.servers = 0
         self.events = 0
         self.length_s = hours * 3600
         self.asked = 0
-        self._await_view, self._sample = await_view, sample
+        self._press, self._sample, self._names = press, sample, names
         self._log = folder / "server.log"
         self._file = open(self._log, "a", encoding="utf-8")
         self._stopped = False
@@ -92,27 +108,22 @@ class SoakSource:
         """There is one."""
 
     def __iter__(self) -> Iterator[Event]:
-        next_key = next_sample = 0.0
-        for event in self._servers():
-            self.events += 1
-            if next_sample <= event.t < self.length_s:
-                self._sample(event.t / 3600)
-                next_sample += self.length_s / 10
-            if event.t >= next_key:
-                self._await_view()
-                next_key += KEY_EVERY_S
-            if self._stopped:
-                return
-            self.t = max(self.t, event.t)
-            yield event
-            if self.t >= self.length_s:
-                break
-        if not self._stopped:
+        next_key = 0.0
+        while self.t < self.length_s:
+            for event in self._round():
+                self.events += 1
+                if event.t >= next_key:
+                    self._press()
+                    next_key += KEY_EVERY_S
+                if self._stopped:
+                    return
+                self.t = max(self.t, event.t)
+                yield event
             self._sample(self.t / 3600)
 
-    def _servers(self) -> Iterator[Event]:
-        while True:
-            name = NAMES[self.servers % len(NAMES)]
+    def _round(self) -> Iterator[Event]:
+        """Each recording once."""
+        for name in self._names:
             self.servers += 1
             began = self.t + 1.0
             change = self._new_log()
@@ -161,6 +172,10 @@ class SoakSource:
                     yield replace(event, t=t)
             yield Event(t, "tick")
 
+    def close(self) -> None:
+        """Let go of the log."""
+        self._file.close()
+
     def _new_log(self) -> str:
         """Begin the log anew, truncated and rotated by turns; returns the change that a reading of it tells."""
         if self.servers % 2:
@@ -181,13 +196,14 @@ class SoakSource:
         )
 
 
-def taken(app, hours: float) -> Sample:
+def taken(hours: float, screens: int) -> Sample:
     """A sample of this process, garbage collected before."""
     from textual.widget import Widget
 
     gc.collect()
     with open("/proc/self/statm", "rb") as statm:
         pages = int(statm.read().split()[1])
+    objects = gc.get_objects()
     return Sample(
         hours,
         pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
@@ -195,18 +211,29 @@ def taken(app, hours: float) -> Sample:
         tracemalloc.get_traced_memory()[0] / 2**20 if tracemalloc.is_tracing() else None,
         len(os.listdir("/proc/self/fd")),
         len(os.listdir("/proc/self/task")),
-        sum(isinstance(one, Widget) for one in gc.get_objects()),
-        len(app.screen_stack),
+        sum(isinstance(one, Widget) for one in objects),
+        screens,
+        Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in objects),
+        {f"{one.__module__}.{one.__qualname__}": one.cache_info().currsize for one in objects if _is_cache(one)},
     )
 
 
+def _is_cache(one: object) -> bool:
+    return type(one).__name__ == "_lru_cache_wrapper"
+
+
 def slope(samples: Sequence[Sample], field: str) -> float:
-    """Growth of the field an hour of the watch, by least squares over the samples after the first tenth."""
-    points = [(one.hours, float(getattr(one, field))) for one in samples[1:]]
+    """Growth of the field an hour of the watch, by least squares over the samples after the first quarter."""
+    points = [(one.hours, float(getattr(one, field))) for one in settled(samples)]
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
     spread = sum((x - mean_x) ** 2 for x, _ in points)
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0
+
+
+def settled(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Those after the first quarter."""
+    return samples[len(samples) // 4 :]
 
 
 class Result(NamedTuple):
@@ -215,10 +242,41 @@ class Result(NamedTuple):
     servers: int
     verdicts: int
     took_s: float
-    top: list[str]
+    lines: list[str]  # of code, whose memory has grown most; with tracemalloc alone
 
 
-async def soak(hours: float, limit_s: float) -> Result:
+class Keys:
+    """Presses keys from another thread, and waits until the application has answered each on the screen."""
+
+    ANSWER_S = 60.0
+
+    def __init__(self, app: SgmonApp, loop: asyncio.AbstractEventLoop) -> None:
+        self._app, self._loop = app, loop
+        self._number = 0
+        self._done = threading.Event()
+
+    def next(self) -> None:
+        """The next of ``KEYS``."""
+        self.press(KEYS[self._number % len(KEYS)])
+        self._number += 1
+
+    def press(self, key: str) -> None:
+        self._done.clear()
+        self._loop.call_soon_threadsafe(self._press, key)
+        if not self._done.wait(self.ANSWER_S):
+            raise RuntimeError(f"no answer to the key {key} in {self.ANSWER_S:g} s")
+
+    def _press(self, key: str) -> None:
+        self._app.simulate_key(key)
+        self._app.call_later(self._handed_on)
+
+    def _handed_on(self) -> None:
+        """The key is with the page now, behind which this waits, too."""
+        if not self._app.screen.call_later(self._app.call_later, self._done.set):
+            self._done.set()
+
+
+async def soak(hours: float, limit_s: float, names: Sequence[str] = NAMES) -> Result:
     """Watch ``hours`` of events; ends earlier after ``limit_s``. The state folder is a temporary one."""
     from sgmon.history.database import StartDatabase
     from sgmon.settings import Settings
@@ -227,85 +285,95 @@ async def soak(hours: float, limit_s: float) -> Result:
     from tui_app.app import SgmonApp
 
     samples: list[Sample] = []
-    tops: list[tracemalloc.Snapshot] = []
-    wanted, done = threading.Event(), threading.Event()
+    traces: list[tracemalloc.Snapshot] = []
     began = time.monotonic()
 
     def sample(at_hours: float) -> None:
-        samples.append(taken(app, at_hours))
-        if tracemalloc.is_tracing() and len(samples) in (2, 11):
-            tops.append(tracemalloc.take_snapshot())
+        for _ in range(3):  # back to the overview
+            keys.press("escape")
+        samples.append(taken(at_hours, len(app.screen_stack)))
+        if tracemalloc.is_tracing():
+            traces[1 if len(samples) > 3 else 0 :] = [tracemalloc.take_snapshot()]
 
-    def await_view() -> None:
-        done.clear()
-        wanted.set()
-        done.wait()
+    def press() -> None:
+        keys.next()
         if time.monotonic() - began > limit_s:
             source.stop()
 
     with tempfile.TemporaryDirectory(prefix="sgmon-soak-") as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        source = SoakSource(Path(folder), hours, await_view, sample)
+        source = SoakSource(Path(folder), hours, press, sample, names)
         engine = Engine(source, persistence=Persistence(EPOCH, StartDatabase(), simulated=True))
-        verdicts = [0, ""]
-
-        def count(snapshot) -> None:
-            if snapshot.verdict.state != verdicts[1]:
-                verdicts[:] = [verdicts[0] + 1, snapshot.verdict.state]
-
-        engine.subscribe(count)
+        verdicts = Changes()
+        engine.subscribe(verdicts.take)
         app = SgmonApp(engine, Settings(theme="dark"))
         async with app.run_test(size=(120, 40)) as pilot:
             await pilot.pause()
+            keys = Keys(app, asyncio.get_running_loop())
             engine.start()
-            number = 0
-            while not engine.ended.is_set():
-                if not await asyncio.to_thread(wanted.wait, 0.2):
-                    continue
-                wanted.clear()
-                await pilot.press(KEYS[number % len(KEYS)])
-                number += 1
-                done.set()
-            if source.t < source.length_s:
-                sample(source.t / 3600)
+            await asyncio.to_thread(engine.ended.wait)
             engine.stop()
             app.exit()
-        source._file.close()
+        source.close()
     if engine.failure:
         raise RuntimeError(engine.failure)
-    growth = tops[-1].compare_to(tops[0], "lineno") if len(tops) == 2 else []
-    top = [str(one) for one in sorted(growth, key=lambda one: -one.size_diff)[:12]]
-    return Result(samples, source.events, source.servers, int(verdicts[0]), time.monotonic() - began, top)
+    growth = traces[-1].compare_to(traces[0], "lineno") if len(traces) == 2 else []
+    lines = [str(one) for one in sorted(growth, key=lambda one: -one.size_diff)[:25]]
+    return Result(samples, source.events, source.servers, verdicts.number, time.monotonic() - began, lines)
+
+
+class Changes:
+    """Counts the changes of the verdict's state."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._state = ""
+
+    def take(self, snapshot: Snapshot) -> None:
+        if snapshot.verdict.state != self._state:
+            self.number += 1
+            self._state = snapshot.verdict.state
 
 
 def table(result: Result) -> Iterator[str]:
-    """The samples and their slopes, as Markdown."""
+    """The samples and their slopes, as Markdown; then what has grown since the first quarter."""
+    samples = result.samples
     yield (
-        f"{result.samples[-1].hours:.1f} h of events: {result.events:,} events, {result.servers} servers, "
+        f"{samples[-1].hours:.1f} h of events: {result.events:,} events, {result.servers} servers, "
         f"{result.verdicts} changes of the verdict's state, in {result.took_s:.0f} s."
     )
     yield ""
-    traced = result.samples[0].traced_mib is not None
+    traced = samples[0].traced_mib is not None
     fields = ["rss_mib", "blocks", *(["traced_mib"] if traced else []), "fds", "threads", "widgets", "screens"]
     yield "| hours | " + " | ".join(field.replace("_mib", ", MiB") for field in fields) + " |"
     yield "|---" * (len(fields) + 1) + "|"
-    for one in result.samples:
+    for one in samples:
         cells = [getattr(one, field) for field in fields]
         yield (
-            f"| {one.hours:.1f} | " + " | ".join(f"{x:.1f}" if isinstance(x, float) else f"{x}" for x in cells) + " |"
+            f"| {one.hours:.1f} | "
+            + " | ".join(f"{x:.1f}" if isinstance(x, float) else f"{x:,}" for x in cells)
+            + " |"
         )
-    yield "| an hour | " + " | ".join(f"{slope(result.samples, field):+.3g}" for field in fields) + " |"
-    yield from ("", *result.top) if result.top else ()
+    yield "| an hour | " + " | ".join(f"{slope(samples, field):+.3g}" for field in fields) + " |"
+    first, last = settled(samples)[0], samples[-1]
+    yield from ("", f"grown between {first.hours:.1f} and {last.hours:.1f} h, tracked objects by type:")
+    grown = last.types - first.types
+    yield from (f"{number:+6} to {last.types[name]:6}  {name}" for name, number in grown.most_common(15))
+    yield from ("", "entries of caches, first and last:")
+    for name, number in sorted(last.caches.items()):
+        if number > first.caches.get(name, 0):
+            yield f"{first.caches.get(name, 0):6} {number:6}  {name}"
+    yield from ("", *result.lines) if result.lines else ()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument("--limit-s", type=float, default=600.0)
+    parser.add_argument("--limit-s", type=float, default=3600.0)
     parser.add_argument("--tracemalloc", action="store_true", help="what has grown most, by line; about half as fast")
     args = parser.parse_args()
     if args.tracemalloc:
-        tracemalloc.start()
+        tracemalloc.start(4)
     print("\n".join(table(asyncio.run(soak(args.hours, args.limit_s)))))
     return 0
 

@@ -169,7 +169,7 @@ class SgmonApp(App[int]):
             self.notify(words, severity=severity, markup=False, timeout=8)  # type: ignore[arg-type]
         self.session.received = message.snapshot
         receive = getattr(self.screen, "receive", None)
-        if receive is not None:
+        if receive is not None and self.screen.children:  # a page that is only just opened paints the newest itself
             receive(message.snapshot)
 
     async def on_event(self, event: events.Event) -> None:

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
+from textual.screen import Screen
 
 from sgmon.model import LogReading, Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, rows_of, running, text_of
 from tui_app.help_screen import HelpScreen
+from tui_app.messages import SnapshotArrived
 from tui_app.overview import Overview
+from tui_app.picker import Picker
 from tui_app.stack_screen import StackScreen
+from tui_app.why_screen import WhyScreen
 from widgets.states import state_style
 
 SNAPSHOTS = {
@@ -502,3 +506,18 @@ async def test_help_is_about_the_focused_panel_first() -> None:
         await pilot.press("4", "question_mark")
         await pilot.pause()
         assert "in the log" in rows_of(app)[2]
+
+
+@pytest.mark.parametrize(
+    "page", [WhyScreen, lambda: StackScreen((5,), "TP5"), Picker], ids=["why", "stacks", "picker"]
+)
+async def test_a_snapshot_that_arrives_while_a_page_opens(page: Callable[[], Screen[object]]) -> None:
+    """The page is on the stack of pages before its parts are there."""
+    crashed = fakes.crashed()
+    async with running(fakes.stuck()) as (app, _, pilot):
+        opened = app.push_screen(page())
+        app.on_snapshot_arrived(SnapshotArrived(crashed))
+        await opened
+        await pilot.pause()
+        assert app.session.latest is crashed
+        assert state_style("crashed").word in text_of(app) or isinstance(app.screen, Picker)
