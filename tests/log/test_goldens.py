@@ -26,7 +26,7 @@ PIECES = 20
 #: 30 November 2026, the day after the real starts
 EPOCH = 1_796_000_000.0
 LOGS = {
-    path.relative_to(root).as_posix().removesuffix(".gz").removesuffix(".log"): path
+    "-".join(path.relative_to(root).parts).removesuffix(".gz").removesuffix(".log"): path
     for root in (CASES, SHAPES)
     for path in sorted([*root.rglob("*.log"), *root.rglob("*.log.gz")])
 }
