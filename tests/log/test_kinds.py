@@ -95,6 +95,13 @@ def test_the_headline_names_the_ranks_that_are_behind() -> None:
     assert "TP0 and TP7 are still in the weight load, 6 ranks are past it" in headline(state)
 
 
+def test_the_headline_of_ranks_in_one_phase_says_that_nobody_is_past_it() -> None:
+    ended = "".join(f"[2026-01-29 13:12:4{n} TP{n}] Init torch distributed ends. mem usage=1.0 GB\n" for n in (0, 1))
+    state = fold(ended + "[2026-01-29 13:12:45 TP0] Load weight begin. avail mem=1.0 GB\n")
+    assert (state.phase, state.reached, state.behind) == ("weights", "weights", ("TP1",))
+    assert "in the weight load: TP1 is behind 1 other rank in the weight load;" in headline(state)
+
+
 def test_a_replica_that_comes_later_does_not_take_the_first_one_back() -> None:
     """Two replicas of a real server on two cores: the last line is that of the one behind."""
     said = (

@@ -137,12 +137,15 @@ def _family(state: LogState) -> ServerFamily:
 
 
 def _behind(state: LogState) -> str:
-    """ "TP0 and TP7 are still in the weight load, 6 ranks are past it"."""
+    """ "TP0 and TP7 are still in the weight load, 6 ranks are past it"; of one phase: "TP1 is behind 7 other ranks in
+    the weight load"."""
     names = list(state.behind)
     words = _family(state).phases.words(state.phase)
     past = len({m.rank for m in state.milestones if m.rank and m.event in ("begin", "end")} - set(names))
     listed = " and ".join(names) if len(names) < 3 else rank_list(names)
     verb = "is" if len(names) == 1 else "are"
+    if state.reached == state.phase:
+        return f"{listed} {verb} behind {plural(past, 'other rank')} in the {words}"
     return f"{listed} {verb} still in the {words}, {plural(past, 'rank')} {'is' if past == 1 else 'are'} past it"
 
 
