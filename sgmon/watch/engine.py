@@ -67,7 +67,7 @@ class Engine:
         self._auto_stacks = AutoStacks() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
         self._publish_s = publish_s
-        self._published_t = -publish_s
+        self._published_t = self._text_t = -publish_s  # of all, and of the newest text of the log
         self._published = self.snapshot.verdict
         self._news = False  # something was read since
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -167,7 +167,7 @@ class Engine:
         self._ask_auto_stacks()
         self._news = self._news or event.kind != "tick"
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
-        self._publish(force=has > had or event.kind in ("stacks", "server"))
+        self._publish(force=has > had or event.kind in ("stacks", "server") or self._is_new_text(event))
 
     def _fold(self, event: Event) -> None:
         keeping = self._recorder is not None or self._persistence is not None
@@ -236,6 +236,13 @@ class Engine:
             self.request_stacks(None, samples=3, why=why)
         elif why:
             self.source.request_stacks(None, 1, False, why)
+
+    def _is_new_text(self, event: Event) -> bool:
+        """Whether text of the log came that need not wait for its turn: the probe has gathered it."""
+        if event.kind != "log" or 0 <= event.t - self._text_t < self._publish_s * 0.9:
+            return False
+        self._text_t = event.t
+        return True
 
     def _publish(self, force: bool = False) -> None:
         """At most each ``publish_s``; a quarter as often where nothing but the time has changed."""

@@ -11,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sgmon.collect.logs import file as logfile
+from sgmon.collect.logs import pace
 from sgmon.collect.probes.base import Clock, ProbeError, Watched
 from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import LogReading, Server
@@ -91,7 +93,8 @@ def test_text_comes_as_it_is(path, watch):
     assert (second.text, second.offset, second.size) == (" more", 22, 27)
 
 
-def test_characters_split_across_reads(path, watch):
+def test_characters_split_across_reads(path, watch, monkeypatch):
+    monkeypatch.setattr(pace, "EARLY", 100)
     whole = "é漢🙂".encode()
     path.write_bytes(b"")
     probe = LogProbe(watch(log=str(path)))
@@ -113,7 +116,7 @@ def test_any_cutting_gives_the_same_text(chunks):
     """However the bytes arrive, the pieces are the whole, and each offset is where its text begins."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "log")
-        with open(path, "wb", buffering=0) as log:
+        with open(path, "wb", buffering=0) as log, mock.patch.object(pace, "EARLY", 100):
             probe = LogProbe(Watched(Settings(log=path), Clock()))
             readings = [probe.read()]
             for chunk in (*chunks, b"\n"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pyte
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
+from tui_app.output import difference as output_difference
 from tui_app.output.background import is_light, light_by_environment
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import Abilities, _Sender, difference
@@ -218,3 +221,13 @@ def test_a_blank_between_two_words_of_one_look_changes_no_pen() -> None:
     old, new = blank(40, 1), blank(40, 1)
     put(new[0], 0, [Segment("one two three", Style.parse("bold"))], None)
     assert difference(old, new) == "\x1b[H\x1b[1mone two three\x1b[m"
+
+
+@settings(deadline=None)
+@given(screens(), screens())
+def test_the_whole_screen_is_left_out_only_where_it_is_longer(old: list[Row], new: list[Row]) -> None:
+    """The quick look never keeps the way of erasing from being taken where that is the shorter one."""
+    for can in (Abilities(), Abilities(repeats=True)):
+        with mock.patch.object(output_difference, "_fits", lambda rows, most: True):
+            tried = difference(old, new, can)
+        assert difference(old, new, can) == tried

@@ -30,6 +30,14 @@ def put(row: Row, x: int, segments: Iterable[Segment], system: ColorSystem | Non
         if control:
             continue
         pen = pen_of(style, system)
+        bare = (" ", pen if pen.shows_on_blanks else Pen(back=pen.back))
+        if text.isascii():  # one cell each
+            part = text[: width - x]
+            row[x : x + len(part)] = [bare if char == " " else (char, pen) for char in part]
+            if len(part) < len(text):
+                return
+            x += len(part)
+            continue
         for char in text:
             cells = 1 if char.isascii() else cell_len(char)
             if cells == 0:
@@ -38,7 +46,7 @@ def put(row: Row, x: int, segments: Iterable[Segment], system: ColorSystem | Non
                 continue
             if x + cells > width:
                 return
-            row[x] = (char, pen) if char != " " or pen.shows_on_blanks else (char, Pen(back=pen.back))
+            row[x] = bare if char == " " else (char, pen)
             if cells == 2:
                 row[x + 1] = ("", pen)
             x += cells

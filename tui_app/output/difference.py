@@ -35,7 +35,8 @@ def difference(old: Sequence[Row], new: Sequence[Row], can: Abilities | None = N
     for y in changed:
         cells.row(y, old[y], new[y])
     one = cells.end()
-    return _erased(changed[0], new, can, _bytes(one) - _WORTH_ERASING) or one
+    most = _bytes(one) - _WORTH_ERASING
+    return (_fits(new[changed[0] :], most) and _erased(changed[0], new, can, most)) or one
 
 
 def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int) -> str:
@@ -52,6 +53,18 @@ def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int) -> str:
         sender.row(y, [_BLANK] * len(new[y]), new[y])
     text = sender.end()
     return text if _bytes(text) < limit else ""
+
+
+def _fits(rows: Sequence[Row], most: int) -> bool:
+    """Whether rows on an erased screen may take fewer bytes than ``most``: of equal neighbours one is counted, blanks
+    are not. A quick look, which may be wrong only in saying yes."""
+    for row in rows:
+        most -= sum(
+            cell[0] not in (" ", "") and cell != left for cell, left in zip(row, (_BLANK, *row[:-1]), strict=True)
+        )
+        if most <= 0:
+            return False
+    return True
 
 
 def _bytes(text: str) -> int:

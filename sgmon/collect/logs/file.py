@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from sgmon.collect.logs import rotated
 from sgmon.collect.logs.opening import identity_of, is_binary, is_pipe, new_decoder, open_log
+from sgmon.collect.logs.pace import POLL_S, Pace
 from sgmon.collect.logs.rotated import Rotated
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.model import LogReading, Server
@@ -61,6 +62,7 @@ class FileLog:
         self._told: tuple[str, str, str] = ("", "", "")  # path, change and note that were reported last
         self._looked_t = float("-inf")
         self._server: tuple[int, int] | None = None
+        self._pace = Pace()
         self.interval_s = _IDLE_S
         self.busy = False
 
@@ -174,6 +176,10 @@ class FileLog:
     def _follow(self, file: _Open, server: Server | None, change: str = "", first: bool = False) -> LogReading | None:
         """The next piece of text; when there is none, whether the file is still the right one."""
         status = os.fstat(file.fd)
+        gathers = file.caught_up and not file.old and status.st_size > file.offset
+        if gathers and self._pace.waits(self._watched.clock.now(), status.st_size):
+            self.interval_s = POLL_S
+            return None
         if status.st_size < file.offset or self._rewritten(file, status.st_size):
             change = "truncated"
             file.offset, file.tail, file.decoder = 0, b"", new_decoder()
