@@ -31,8 +31,9 @@ class Run:
 
 
 Wanted = Callable[[bytearray], bool]
-#: what programs ask a terminal, and what an xterm answers; lnav and less wait for it
+#: what programs ask a terminal, and what an xterm answers; lnav and less wait for it, we for each frame's
 ANSWERS = {
+    b"\x1b]11;?\x1b\\": b"\x1b]11;rgb:0000/0000/0000\x1b\\",
     b"\x1b[6n": b"\x1b[1;1R",
     b"\x1b[c": b"\x1b[?62;22c",
     b"\x1b[?2026$p": b"\x1b[?2026;0$y",
@@ -99,10 +100,23 @@ def _read_until(master: int, seen: bytearray, end: float, wanted: Wanted | None)
         if not select.select([master], [], [], min(left, 0.05))[0]:
             continue
         try:
-            seen += os.read(master, 1 << 16)
+            take(master, seen)
         except OSError:
             return None
     return None
+
+
+def take(master: int, seen: bytearray) -> int:
+    """Read what is there into ``seen`` and answer the questions in it at once, as a terminal does; the number of bytes.
+
+    Raises OSError when the program has ended. A program that waits for an answer would wait for its whole deadline."""
+    before = len(seen)
+    seen += os.read(master, 1 << 16)
+    for question, answer in ANSWERS.items():
+        begin = max(0, before - len(question) + 1)  # a question may come in two pieces
+        if count := seen.count(question, begin):
+            os.write(master, answer * count)
+    return len(seen) - before
 
 
 def _wait(pid: int, master: int, seen: bytearray, end: float):
@@ -204,14 +218,9 @@ class Session:
         taken = 0
         while select.select([self._master], [], [], 0)[0]:
             try:
-                data = os.read(self._master, 1 << 16)
+                taken += take(self._master, self._seen)
             except OSError:
                 break
-            for question, answer in ANSWERS.items():
-                if question in data:
-                    os.write(self._master, answer)
-            self._seen += data
-            taken += len(data)
         return taken
 
     def kill(self) -> None:

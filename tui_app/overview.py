@@ -148,8 +148,6 @@ class Overview(SelectableScreen):
     # panels
 
     def _show_active(self) -> None:
-        for number, panel in self.panels.items():
-            panel.set_class(number == self.active, "-active")
         self._arrange()
         self.tabs.set_active(self.active, self.tabs.loud)
 

@@ -226,7 +226,7 @@ class Panel(Painted, Generic[View], can_focus=True):
         self.update_view()
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        super().watch_has_focus(has_focus)
+        """No style of ours depends on the focus, and to look for one costs more than the rows."""
         self.update_view()
 
     def on_blur(self, event: events.Blur) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -29,24 +30,37 @@ def put(row: Row, x: int, segments: Iterable[Segment], system: ColorSystem | Non
     for text, style, control in segments:
         if control:
             continue
-        pen = pen_of(style, system)
-        bare = (" ", pen if pen.shows_on_blanks else Pen(back=pen.back))
-        if text.isascii():  # one cell each
-            part = text[: width - x]
-            row[x : x + len(part)] = [bare if char == " " else (char, pen) for char in part]
-            if len(part) < len(text):
-                return
-            x += len(part)
-            continue
-        for char in text:
-            cells = 1 if char.isascii() else cell_len(char)
-            if cells == 0:
-                if 0 < x <= width:  # it belongs to the character before
-                    row[x - 1] = (row[x - 1][0] + char, row[x - 1][1])
-                continue
-            if x + cells > width:
-                return
-            row[x] = bare if char == " " else (char, pen)
-            if cells == 2:
-                row[x + 1] = ("", pen)
-            x += cells
+        joined, cells = _cells_of(text, pen_of(style, system))
+        if joined and 0 < x <= width:
+            _join(row, x - 1, joined)
+        room = max(0, width - x)
+        if len(cells) > room:
+            halves = cells[room][0] == ""  # no half of a wide character
+            row[x:] = [*cells[: room - halves], *row[width - halves :]]
+            return
+        row[x : x + len(cells)] = cells
+        x += len(cells)
+
+
+@lru_cache(maxsize=1024)
+def _cells_of(text: str, pen: Pen) -> tuple[str, tuple[Cell, ...]]:
+    """The characters without a width that a text begins with, and its cells. Kept: what is painted again is mostly
+    what stood there before."""
+    blank_cell = (" ", pen if pen.shows_on_blanks else Pen(back=pen.back))
+    joined, cells = "", list[Cell]()
+    for char in text:
+        wide = 1 if char.isascii() else cell_len(char)
+        if wide:
+            cells.append(blank_cell if char == " " else (char, pen))
+            cells += [("", pen)] * (wide - 1)
+        elif cells:
+            _join(cells, len(cells) - 1, char)
+        else:
+            joined += char
+    return joined, tuple(cells)
+
+
+def _join(row: Row, x: int, marks: str) -> None:
+    """Add marks without a width to the character of cell ``x``."""
+    x -= row[x][0] == "" and x > 0
+    row[x] = (row[x][0] + marks, row[x][1])

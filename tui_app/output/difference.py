@@ -80,7 +80,8 @@ def _runs(before: Row, after: Row) -> list[tuple[int, int]]:
         begin = x
         while begin and after[begin][0] == "":
             begin -= 1
-        if runs and begin - runs[-1][1] <= _GAP and _costs_no_pen(after, runs[-1][1], begin):
+        gap = begin - runs[-1][1] if runs else len(after)
+        if gap <= 0 or (gap <= _GAP and _costs_no_pen(after, runs[-1][1], begin)):
             runs[-1] = (runs[-1][0], x + 1)
         else:
             runs.append((begin, x + 1))
