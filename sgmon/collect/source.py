@@ -55,11 +55,13 @@ class LiveSource:
         probes: Callable[[Watched, LiveSource], list[Probe]] | None = None,
         found: ServerReading | None = None,
         clock: Clock | None = None,
+        one_look: bool = False,
     ) -> None:
-        """``found``: the server, where it was looked for already. clock: of a watch that began before."""
+        """``found``: the server, where it was looked for already. clock: of a watch that began before. one_look: it
+        ends when each probe was read once."""
         self.clock = clock or Clock()
         self.epoch = self.clock.epoch
-        self.watched = Watched(settings, self.clock)
+        self.watched = Watched(settings, self.clock, one_look=one_look)
         self.processes: tuple[Process, ...] = ()
         self.dropped = 0  # readings that found no place in the queue
         self._dropping = threading.Lock()  # any probe thread may count

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     except TargetError as err:
         return say_no_server(err, as_json=args.json)
     evidence = settings.auto_evidence and watch_s >= EVIDENCE_S
-    source = LiveSource(settings, found=found) if not settings.hosts else None
+    source = None if settings.hosts else LiveSource(settings, found=found, one_look=watch_s < HYSTERESIS_S)
     engine = live_engine(settings, source=source, auto_evidence=evidence, remember=False)
     snapshot = look(engine, watch_s, asked_of(settings))
     if args.probe:

@@ -90,6 +90,22 @@ def test_refused_costs_no_connection_and_no_httpx(closed_port):
     assert done.stdout.split() == ["refused", "False", "2.0"], done.stderr
 
 
+def test_one_look_does_without_httpx_and_a_watch_without_its_command_line(listener):
+    port = listener.getsockname()[1]
+    answer(listener, OK, OK)
+    script = (
+        "import sys\n"
+        "from sgmon.collect.probes.base import Clock, Watched\n"
+        "from sgmon.collect.probes.port import PortProbe\n"
+        "from sgmon.settings import Settings\n"
+        "for one_look in True, False:\n"
+        f"    probe = PortProbe(Watched(Settings(port={port}), Clock(), one_look=one_look))\n"
+        "    print(probe.read().status, 'httpx' in sys.modules, 'click' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["200 False False", "200 True False"], done.stderr
+
+
 def test_status_client_and_owner(watch, listener):
     port = listener.getsockname()[1]
     probe = PortProbe(watch(server(port)))

@@ -4,6 +4,8 @@ each /health makes the server generate a token and write log lines."""
 from __future__ import annotations
 
 import os
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,6 +19,10 @@ from sgmon.model import Listener, PortReading, Server, ServerArgs
 from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import plural
+
+if TYPE_CHECKING:
+    from sgmon.collect.probes.health_request import HealthClient
+    from sgmon.collect.probes.plain_http import PlainClient
 
 LOOK_S = 2.0  # nothing listens: /proc only
 STARTING_S = 2.5  # any answer but 200
@@ -41,7 +47,6 @@ class PortProbe:
         self._listeners = Listeners(watched.settings.proc_root)
         self._picked = PickedPort(watched.settings.proc_root, self._listeners)
         self._further: dict[int, Listeners] = {}  # port -> its listeners, whose owners are remembered
-        self._client = health_client()
         self._server: tuple[int, int] | None = None
         self._was_ready = False
         self._tls = self._tls_tried = False
@@ -49,8 +54,14 @@ class PortProbe:
         self._path = ""
         self.interval_s = LOOK_S
 
+    @cached_property
+    def _client(self) -> HealthClient | PlainClient:
+        """Made with the first request: until somebody listens nothing of HTTP is imported."""
+        return health_client(asks_once=self._watched.one_look)
+
     def close(self) -> None:
-        self._client.close()
+        if "_client" in self.__dict__:
+            self._client.close()
 
     def read(self) -> PortReading | None:
         server = self._watched.server
