@@ -119,8 +119,8 @@ class HealthClient:
 
 
 def _httpx() -> ModuleType:
-    """httpx without its command line, as where the extra ``httpx[cli]`` is not installed: that imports click, rich and
-    pygments, which takes as long again."""
+    """httpx without its command line, as where the extra ``httpx[cli]`` is not installed: click, rich and pygments,
+    which that imports, take as long again."""
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     import httpx
 
