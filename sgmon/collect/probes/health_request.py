@@ -49,8 +49,8 @@ class Target(NamedTuple):
 
 
 def health_client(*, asks_once: bool = False) -> HealthClient | PlainClient:
-    """The one that is possible here: a collector may be on a machine without httpx. asks_once: the one that costs less
-    for a single request (16 ms of CPU to import; httpx 55)."""
+    """The one that is possible here: a collector may be on a machine without httpx. asks_once: the one that costs
+    less for a single request (16 ms of CPU to import; httpx 55)."""
     if not asks_once and importlib.util.find_spec("httpx") is not None:
         return HealthClient()
     from sgmon.collect.probes.plain_http import PlainClient
@@ -65,8 +65,8 @@ class HealthClient:
         self._clients: dict[str, httpx.Client] = {}
 
     def open(self, uds: str = "") -> httpx.Client:
-        """One client without kept connections, proxies or certificates of the environment. Importing httpx takes 55 ms
-        of CPU, so not before somebody listens."""
+        """One client without kept connections, proxies or certificates of the environment. Importing httpx takes
+        55 ms of CPU, so not before somebody listens."""
         if uds not in self._clients:
             httpx = _httpx()
             for path in [one for one in self._clients if one and uds]:
