@@ -125,6 +125,7 @@ def test_titles(title, role, rank):
         ("VLLM::Worker_TP", Role.WORKER),
         ("VLLM::DPCoordin", Role.CONTROLLER),
         ("VLLM::APIServer", Role.API_SERVER),
+        ("VLLM::ApiServer", Role.API_SERVER),
         ("python3", Role.OTHER),
         ("sglang::schedul", Role.OTHER),
     ],

@@ -2,7 +2,8 @@
 
 ``python -m tools.mutants --map FILE... [--seed N] [--number N] [--results FILE]``. The maps are of
 ``tools.mutants.reaching``. Results are a JSON line a mutant; those already there are not run again,
-but for those that ``--only PATH:LINE#N`` names.
+but for those that ``--only PATH:LINE#N`` names. Outcomes: ``killed`` (by the named test, which passes without the
+change), ``hung``, ``refused`` (no test fails, mypy refuses it), ``survived``, ``no test`` (mypy accepts it).
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from tools.mutants import warm
 from tools.mutants.mutations import File, Mutant, files, sample
 from tools.mutants.reaching import Reaching
 from tools.mutants.running import prepare, run
+from tools.mutants.types import types
 
 FOLDERS = [Path("sgmon/analyse/diagnosis"), Path("sgmon/analyse/log"), Path("sgmon/servers")]
-#: First the fastest tests, one of a test file; then the others, as many as take that many seconds together.
-FIRST, THEN_S = 3, 60.0
+#: First the fastest tests, one of a test file; then the others, as many as take that many seconds together; so many
+#: in a process that imports the change.
+FIRST, THEN_S, FRESH_S = 3, 15.0, 8.0
 #: A mutant hangs that takes so many times as long as its tests did, plus the seconds.
-TIMES, PLUS_S = 6, 120.0
+TIMES, PLUS_S = 5, 60.0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,8 +52,9 @@ def _named(names: list[str]) -> list[Mutant]:
 
 
 def _tests(mutant: Mutant, reaching: Reaching, anywhere: bool) -> list[str]:
-    """The fastest FIRST, and of the others as many as take THEN_S together."""
-    tests, budget = reaching.tests(Path(mutant.path), mutant.line, anywhere=anywhere), THEN_S
+    """The fastest FIRST, and of the others as many as the seconds allow."""
+    tests = reaching.tests(Path(mutant.path), mutant.line, anywhere=anywhere)
+    budget = FRESH_S if anywhere and not mutant.outside else THEN_S
     chosen = tests[:FIRST]
     for test in tests[FIRST:]:
         budget -= reaching.seconds[test]
@@ -70,10 +74,11 @@ class _Results:
         text = self._file.read_text() if self._file.exists() else ""
         return {one["name"]: one for one in map(json.loads, text.splitlines())}
 
-    def add(self, mutant: Mutant, outcome: str, took_s: float, way: str = "warm") -> None:
+    def add(self, mutant: Mutant, outcome: str, took_s: float, by: str = "", way: str = "warm") -> None:
         told = {"name": mutant.name, "kind": mutant.kind, "before": mutant.before, "after": mutant.after}
+        told |= {"outcome": outcome, "way": way, "by": by}
         with self._file.open("a") as file:
-            print(json.dumps(told | {"outcome": outcome, "way": way, "took_s": round(took_s, 1)}), file=file)
+            print(json.dumps(told | {"took_s": round(took_s, 1)}), file=file)
 
 
 def main() -> int:
@@ -100,10 +105,42 @@ def main() -> int:
             continue
         began = time.monotonic()
         tests = args.tests or _tests(mutant, reaching, anywhere=True)
-        outcome = run(mutant, tests, _limit_s(tests, reaching), said) if tests else "no test"
-        results.add(mutant, outcome, time.monotonic() - began, "fresh")
+        outcome, by = run(mutant, tests, _limit_s(tests, reaching), said) if tests else ("no test", "")
+        results.add(mutant, outcome, time.monotonic() - began, by, "fresh")
+    _check_killers(results, mutants, reaching, said)
+    _check_types(results, mutants, args.results.with_suffix(".copy"))
     print(dict(Counter(one["outcome"] for one in results.read().values())))
     return 0
+
+
+def _check_killers(results: _Results, mutants: list[Mutant], reaching: Reaching, said: Path) -> None:
+    """A test that killed must pass without a change; what another killed counts as survived."""
+    done = results.read()
+    killers = sorted({str(one["by"]) for one in done.values() if one["outcome"] == "killed" and one["by"]})
+    wrong: set[str] = set()
+    while killers:
+        left = [test for test in killers if test not in wrong]
+        outcome, by = run(None, left, _limit_s(left, reaching), said)
+        if outcome == "survived":
+            break
+        assert by in left, f"the tests {outcome} without a change, see {said}"
+        wrong.add(by)
+    for mutant in mutants:
+        known = done.get(mutant.name, {})
+        if known.get("outcome") == "killed" and known.get("by") in wrong:
+            print(f"{known['by']} fails without a change, too")
+            results.add(mutant, "survived", 0.0, way="fresh")
+
+
+def _check_types(results: _Results, mutants: list[Mutant], copy: Path) -> None:
+    """``make test`` runs mypy as well."""
+    done = results.read()
+    alive = [one for one in mutants if done.get(one.name, {}).get("outcome") in ("survived", "no test")]
+    with types(copy) as checked:
+        for mutant in alive:
+            began = time.monotonic()
+            if checked.refuses(mutant):
+                results.add(mutant, "refused", time.monotonic() - began, "mypy", "fresh")
 
 
 def _limit_s(tests: list[str], reaching: Reaching) -> float:

@@ -60,12 +60,34 @@ def prepare() -> None:
     assert not ours, f"imported before the fork: {ours}"
 
 
-def run(mutant: Mutant | None, tests: Sequence[str], limit_s: float, said: Path) -> str:
-    """What became of the mutant (``outcome_of``). None runs the tests without a change. said: what pytest wrote."""
+class Failure:
+    """A plugin of pytest that writes the first test that failed into a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.failed = ""
+        file.write_text("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+            self._file.write_text(report.nodeid)
+
+
+def failure_file(said: Path) -> Path:
+    """Where the process of a mutant writes the test that failed."""
+    return said.with_suffix(".failed")
+
+
+def run(mutant: Mutant | None, tests: Sequence[str], limit_s: float, said: Path) -> tuple[str, str]:
+    """What became of the mutant (``outcome_of``) and the test that failed ("": none, or before any test).
+
+    None runs the tests without a change. said: what pytest wrote."""
+    failure_file(said).write_text("")
     child = os.fork()
     if not child:
         _run_here(mutant, tests, said)
-    return outcome_of(child, limit_s)
+    return outcome_of(child, limit_s), failure_file(said).read_text()
 
 
 def outcome_of(child: int, limit_s: float) -> str:
@@ -91,6 +113,7 @@ def _run_here(mutant: Mutant | None, tests: Sequence[str], said: Path) -> None:
         os.dup2(output, 2)
         if mutant:
             sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
-        code = pytest.main(["-x", "-q", "--tb=line", "-p", "no:xdist", "-p", "no:randomly", *tests])
+        options = ["-x", "-q", "--tb=line", "-p", "no:xdist", "-p", "no:randomly"]
+        code = pytest.main([*options, *tests], plugins=[Failure(failure_file(said))])
     finally:
         os._exit(code)

@@ -17,43 +17,45 @@ from types import CodeType, FunctionType
 import pytest
 
 from tools.mutants.mutations import Mutant
-from tools.mutants.running import outcome_of
+from tools.mutants.running import Failure, failure_file, outcome_of
 
 #: A mutant, its tests, the seconds after which it hangs.
 Job = tuple[Mutant, Sequence[str], float]
+#: Is told of a mutant, its outcome, the seconds, the test that failed.
+Tell = Callable[[Mutant, str, float, str], None]
 _CACHE = type(functools.cache(lambda: None))
 
 
 class _Loop:
     """Takes the place of pytest's loop over the tests."""
 
-    def __init__(self, jobs: Sequence[Job], tell: Callable[[Mutant, str, float], None]) -> None:
-        self._jobs, self._tell = jobs, tell
-        self._failed = False
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._failed |= report.failed
+    def __init__(self, jobs: Sequence[Job], said: Path, tell: Tell) -> None:
+        self._jobs, self._said, self._tell = jobs, said, tell
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         for mutant, tests, limit_s in self._jobs:
             began = time.monotonic()
+            failure_file(self._said).write_text("")
             child = os.fork()
             if not child:
                 self._run_here(mutant, [items[test] for test in tests if test in items])
-            self._tell(mutant, outcome_of(child, limit_s), time.monotonic() - began)
+            outcome = outcome_of(child, limit_s)
+            self._tell(mutant, outcome, time.monotonic() - began, failure_file(self._said).read_text())
         return True
 
     def _run_here(self, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
         code = 1
         try:
             os.setsid()
+            failure = Failure(failure_file(self._said))
+            items[0].config.pluginmanager.register(failure)
             exchange(mutant)
             for item, following in zip(items, [*items[1:], None], strict=True):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                if self._failed:
+                if failure.failed:
                     break
-            code = int(self._failed)
+            code = int(bool(failure.failed))
         finally:
             os._exit(code)
 
@@ -78,8 +80,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(const)
 
 
-def run(jobs: Sequence[Job], said: Path, tell: Callable[[Mutant, str, float], None]) -> None:
-    """Runs all of them, in a forked process; tell gets outcome and seconds of each, there."""
+def run(jobs: Sequence[Job], said: Path, tell: Tell) -> None:
+    """Runs all of them, in a forked process; tell is called there."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -89,6 +91,6 @@ def run(jobs: Sequence[Job], said: Path, tell: Callable[[Mutant, str, float], No
         os.dup2(output, 1)
         os.dup2(output, 2)
         files = sorted({test.partition("::")[0] for _, tests, _ in jobs for test in tests})
-        pytest.main(["-q", "-p", "no:xdist", *files], plugins=[_Loop(jobs, tell)])
+        pytest.main(["-q", "-p", "no:xdist", *files], plugins=[_Loop(jobs, said, tell)])
     finally:
         os._exit(0)

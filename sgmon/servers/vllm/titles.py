@@ -17,7 +17,7 @@ _TITLE = re.compile(
 )
 _TOKEN = re.compile(r"_(DP|PP|PCP|TP|DCP)(\d+)")
 #: the first 15 bytes of a title, behind the prefix
-_COMM = re.compile(r"::(Worker|(?:DP)?EngineC|DPCoord|APIServ|RayWork)")
+_COMM = re.compile(r"::(Worker|(?:DP)?EngineC|DPCoord|APIServ|ApiServ|RayWork)")
 _COMM_ROLES = {
     "Worker": Role.WORKER,
     "RayWork": Role.WORKER,
@@ -25,6 +25,7 @@ _COMM_ROLES = {
     "DPEngineC": Role.ENGINE,
     "DPCoord": Role.CONTROLLER,
     "APIServ": Role.API_SERVER,
+    "ApiServ": Role.API_SERVER,
 }
 _ROLES = {
     "worker": Role.WORKER,
