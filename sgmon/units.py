@@ -54,6 +54,37 @@ def age(seconds: float | None) -> str:
     return f"{max(0, int(seconds))}s" if seconds < 60 else duration(int(seconds))
 
 
+def rough(seconds: float) -> int:
+    """Whole seconds in steps: 0 below three, then 1, 5, 10, 30 and 60 s steps as it grows.
+
+    All that is said of one moment goes through here, so that it reads the same wherever it stands and ticks together,
+    and a quiet screen repaints little.
+    """
+    whole = max(0, int(seconds))
+    if whole < 3:
+        return 0
+    for limit, step in ((10, 1), (30, 5), (120, 10), (600, 30)):
+        if whole < limit:
+            return whole - whole % step
+    return whole - whole % 60
+
+
+def lasting(seconds: float) -> str:
+    """How long something has lasted that goes on, in the steps of ``rough``: "2s", "50s", "8m30s"."""
+    return age(rough(seconds) or seconds)
+
+
+#: states that are a moment, and states whose silence began before they were called so
+_MOMENTS, _SILENCES = frozenset({"crashed", "ended"}), frozenset({"suspect", "stalled"})
+
+
+def state_age(state: str, seconds: float) -> str:
+    """What the time beside a state says: "silent 50s" of a silence, "50s ago" of an end, "for 50s" of all others."""
+    if state in _MOMENTS:
+        return f"{lasting(seconds)} ago"
+    return f"{'silent' if state in _SILENCES else 'for'} {lasting(seconds)}"
+
+
 def percent(value: float | None) -> str:
     """ "97%"; "?" when unknown."""
     return "?" if value is None else f"{value:.0f}%"

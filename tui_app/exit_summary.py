@@ -5,7 +5,7 @@ from __future__ import annotations
 from sgmon.model import Snapshot
 from sgmon.servers import registry
 from sgmon.text import clean, mask
-from sgmon.units import age
+from sgmon.units import state_age
 
 
 def exit_summary(snapshot: Snapshot) -> list[str]:
@@ -14,9 +14,9 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     server = snapshot.server
     port = "" if server is None or server.port is None else f", port {server.port}"
     who = f" (pid {server.pid}{port})" if server is not None else ""
-    silent = ", silent" if verdict.state in ("suspect", "stalled") else ""
-    lasts = age(snapshot.t - verdict.since_t)
-    first = f"sgmon: {verdict.state}{silent} for {lasts}: {mask(clean(verdict.headline, 300))}{who}"
+    lasts = state_age(verdict.state, snapshot.t - verdict.since_t)
+    comma = "," if verdict.state in ("suspect", "stalled") else ""
+    first = f"sgmon: {verdict.state}{comma} {lasts}: {mask(clean(verdict.headline, 300))}{who}"
     command = next((step for step in verdict.next if step.command), None)
     if command is not None:
         return [first, f"next: {mask(clean(command.text, 200))}: {mask(clean(command.command, 400))}"]

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from sgmon.model import Snapshot
-from sgmon.units import age
+from sgmon.units import state_age
 from tui_app.selecting import SelectableScreen
 from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
@@ -18,7 +18,6 @@ from widgets.line import Line, join_ends
 from widgets.lines_view import LinesView
 from widgets.painted import Painted
 from widgets.states import state_style
-from widgets.verdictbar import since_words
 
 
 class LinesScreen(SelectableScreen):
@@ -93,7 +92,7 @@ class LinesScreen(SelectableScreen):
         )
         return join_ends(
             left,
-            ((f" {since_words(snapshot.verdict.state)} {age(snapshot.t - snapshot.verdict.since_t)} ", "dim"),),
+            ((f" {state_age(snapshot.verdict.state, snapshot.t - snapshot.verdict.since_t)} ", "dim"),),
             width,
         )
 

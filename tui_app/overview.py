@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from sgmon.units import age
+from sgmon.units import lasting
 from tui_app.no_engine import OPENING
 from tui_app.overview_hints import BEFORE, LEAVING, panel_hints
 from tui_app.overview_keys import ANY_TIME, BINDINGS, PANEL_NAMES
@@ -94,7 +94,7 @@ class Overview(SelectableScreen):
     def receive(self, snapshot: Snapshot) -> None:
         """Paint a snapshot; while frozen only say how far behind the view is."""
         if self.frozen is not None:
-            self.verdict.set_note(f"FROZEN, {age(snapshot.t - self.frozen.t)} behind: space")
+            self.verdict.set_note(f"FROZEN, {lasting(snapshot.t - self.frozen.t)} behind: space")
             return
         self._paint(snapshot)
 

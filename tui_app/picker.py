@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from sgmon.model import Candidate, Snapshot
 from sgmon.servers.registry import get
 from sgmon.text import clean
-from sgmon.units import age
+from sgmon.units import lasting
 from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.painted import Painted
@@ -81,7 +81,7 @@ class Picker(Screen[None]):
 
 def candidate_text(item: Candidate, watched: int | None, snapshot: Snapshot) -> Content:
     """One row: family, port, model, age, pid, command line."""
-    up = "" if item.started_epoch is None else f"up {age(snapshot.epoch + snapshot.t - item.started_epoch)}"
+    up = "" if item.started_epoch is None else f"up {lasting(snapshot.epoch + snapshot.t - item.started_epoch)}"
     port = "port ?" if item.port is None else f"port {item.port}"
     model = clean(item.model.rstrip("/").rsplit("/", 1)[-1], 40) or "model ?"
     mark = "watched now" if item.pid == watched else ""

@@ -42,7 +42,14 @@ class Placing:
         self._wanted["verdict"] = max(self._wanted.get("verdict", 0), most)
         is_over = snapshot.verdict.state == "crashed" or (bool(panels["3"].view) and has_ended(snapshot))
         rows = {number: self._wanted[number] or _guess(number, snapshot) for number in panels}
-        wants = Wants(least, self._wanted["verdict"], rows, is_over)
+
+        def gpus(across: int, room: int) -> int:
+            if panels["2"].view is None:
+                return room
+            self._wanted["filled"] = max(self._wanted.get("filled", 0), panels["2"].fills(across, room))
+            return min(room, self._wanted["filled"])
+
+        wants = Wants(least, self._wanted["verdict"], rows, is_over, gpus)
         made = arrange(width, height, wants, active, zoomed)
         for number in "3", "2":  # a table that folds because it does not get all its rows needs fewer
             if (place := made.places.get(number)) is not None and (fits := panels[number].wants(*place[2:])):

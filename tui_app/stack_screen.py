@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from sgmon.model import Snapshot, StackDump, StackView
 from sgmon.text import clean
-from sgmon.units import age, plural
+from sgmon.units import lasting, plural
 from tui_app.lines_screen import LinesScreen
 from tui_app.stack_history import since_before
 from widgets.line import Line
@@ -97,17 +97,17 @@ class StackScreen(LinesScreen):
         newest = newest_dumps(answer.dumps)
         line: Line = ((f" stack of {clean(self.label, 40)} ", "title-focus"), ("  ", ""))
         if not answer.asked:
-            taken = f", taken {age(snapshot.t - newest[0].t)} ago" if newest else ""
+            taken = f", taken {lasting(snapshot.t - newest[0].t)} ago" if newest else ""
             return (*line, ("as recorded", "info"), (taken, "dim"))
         if not answer.done:
             took = "  (about 2 s each)" if self.native else ""
             native = " with native frames" if self.native else ""
-            words = f"asking{native} since {age(snapshot.t - self.asked_t)}{took}"
+            words = f"asking{native} since {lasting(snapshot.t - self.asked_t)}{took}"
             return (*line, (words, "info"), (f", {plural(len(newest), 'answer')} so far" if newest else "", "dim"))
         failed = sum(1 for dump in newest if dump.error)
         line = (*line, (f"{len(newest)} process{'' if len(newest) == 1 else 'es'}", ""))
         line = (*line, (f", {failed} gave no stack", "bad")) if failed else line
-        taken = f", taken {age(snapshot.t - newest[0].t)} ago" if newest else ""
+        taken = f", taken {lasting(snapshot.t - newest[0].t)} ago" if newest else ""
         return (*line, (f"{taken}, {'native' if self.native else 'the server was not paused'}", "dim"))
 
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sgmon.model import ESSENTIAL_ROLES, ActivityClock, FdTarget, Process, Rank, Snapshot, TcpPeer
 from sgmon.text import clean
-from sgmon.units import age, duration, percent, rate, size
+from sgmon.units import duration, lasting, percent, rate, size
 from widgets.line import Line
 from widgets.states import process_word
 from widgets.worker_rows import blocked_in
@@ -100,7 +100,7 @@ def _signs(clock: ActivityClock | None, t: float) -> list[Line]:
         rows.append(
             _fact(
                 clean(mark.signal, 14),
-                f"{age(t - mark.t)} ago",
+                f"{lasting(t - mark.t)} ago",
                 "strong",
                 ("" if text == mark.signal else text) + alone,
             )

@@ -42,6 +42,7 @@ class GpuPanel(Panel[GpuView]):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor: GpuKey | None = None
+        self._filled: tuple[GpuView | None, tuple[int, int], int] = (None, (0, 0), 0)
         self._places: dict[int, tuple[GpuKey, ...]] = {}  # row on the screen -> the GPUs that it is about
 
     def select(self, snapshot: Snapshot) -> GpuView:
@@ -72,6 +73,11 @@ class GpuPanel(Panel[GpuView]):
     def wanted_rows(self, view: GpuView, width: int, room: int) -> int:
         rows = view.rows if len(view.rows) < room else fold(view.rows)
         return len(silence(view, room)) + max(1, 1 + len(rows) + sum(len(row.whys) for row in rows))
+
+    def fills(self, width: int, height: int) -> int:
+        if self.view is not None and self._filled[:2] != (self.view, (width, height)):
+            self._filled = self.view, (width, height), 1 + len(layout(self.view, width, height - 1)[0])
+        return self._filled[2]
 
     def probe_label(self) -> str:
         return (self.snapshot.gpu.source if self.snapshot else "") or "NVML"

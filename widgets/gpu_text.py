@@ -9,7 +9,7 @@ from sgmon.analyse.gpu.summary import GpuSummary
 from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu
 from sgmon.text import clean
-from sgmon.units import age, gib, plural, rank_list, rate, size
+from sgmon.units import gib, lasting, plural, rank_list, rate, size
 from widgets.line import Line
 
 
@@ -86,7 +86,7 @@ def growth_words(summary: GpuSummary) -> str:
         return f"{'+' if growth.rate > 0 else '-'}{rate(abs(growth.rate))}"
     if growth.flat_s is None or growth.flat_s < 2:
         return ""
-    return f"flat for {'at least ' if growth.at_least else ''}{age(growth.flat_s)}"
+    return f"flat for {'at least ' if growth.at_least else ''}{lasting(growth.flat_s)}"
 
 
 def power_line(gpu: Gpu, summary: GpuSummary) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from sgmon.model import LogState, Snapshot
-from widgets.ages import rough
+from sgmon.units import rough
 from widgets.log_rows import QUIET_S
 from widgets.log_text import LogText
 from widgets.phases import natural_key

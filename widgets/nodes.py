@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sgmon.model import ComparedValue, NodeView, Snapshot
 from sgmon.servers import registry
 from sgmon.text import clean
-from sgmon.units import address, age, duration, plural
-from widgets.ages import rough
+from sgmon.units import address, age, duration, plural, rough
 from widgets.line import Line, cell, cell_len, short_name, width_of
 from widgets.panel import Panel
 from widgets.states import state_style

@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 
 from sgmon.text import clean
-from sgmon.units import age
+from sgmon.units import lasting
 from widgets.line import Line, Span, crop, join_ends, width_of
 from widgets.painted import Painted
 
@@ -95,6 +95,10 @@ class Panel(Painted, Generic[View], can_focus=True):
             rows = self._wanted[width, height] = 1 + self.wanted_rows(self.view, width, height - 1)
         return rows
 
+    def fills(self, width: int, height: int) -> int:
+        """Rows of ``height`` that it can fill, with what is shown only where there is room; its title included."""
+        return height
+
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot. Nothing happens while the panel is hidden; it catches up when shown."""
         self.snapshot = snapshot
@@ -146,6 +150,8 @@ class Panel(Painted, Generic[View], can_focus=True):
             rows = [tuple((text, "dim") for text, _ in row) for row in rows]
         fixed, rows = rows[: self.fixed_rows], rows[self.fixed_rows :]
         room = max(0, room - len(fixed))
+        if not room:  # a title alone: there is no place in its rows
+            self.top = 0
         self.top = max(0, min(self.top, len(rows) - room))
         hidden = len(rows) - room - self.top
         more: Line = ((f" ▼ {hidden} more ", "info"),) if hidden > 0 else ()
@@ -180,11 +186,11 @@ class Panel(Painted, Generic[View], can_focus=True):
             if probe.name != self.PROBE:
                 continue
             if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 3:
-                return f"{self.probe_label()} silent for {age(snapshot.t - probe.in_flight_since_t)}"
+                return f"{self.probe_label()} silent for {lasting(snapshot.t - probe.in_flight_since_t)}"
             if probe.error:
                 return f"{self.probe_label()} failed: {clean(probe.error, 60)}"
             if probe.last_ok_t is not None and snapshot.t - probe.last_ok_t > self.stale_after_s():
-                return f"as of {age(snapshot.t - probe.last_ok_t)} ago"
+                return f"as of {lasting(snapshot.t - probe.last_ok_t)} ago"
         return ""
 
     def probe_label(self) -> str:

@@ -10,7 +10,7 @@ from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Process, RankProgress, Role, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.phases import Phase, PhaseTable
-from widgets.ages import rough
+from sgmon.units import rough
 
 DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sgmon.analyse import watched_dir
 from sgmon.model import PortReading, Snapshot
 from sgmon.text import clean
-from sgmon.units import age, duration
-from widgets.ages import ago, rough
+from sgmon.units import age, duration, rough
+from widgets.ages import ago
 from widgets.line import Line
 from widgets.panel import Panel
 from widgets.phases import has_ended

@@ -9,8 +9,8 @@ from sgmon.model import Bar, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.phases import Phase
 from sgmon.text import clean
-from sgmon.units import age, rank_list
-from widgets.ages import ago, rough
+from sgmon.units import age, rank_list, rough
+from widgets.ages import ago
 from widgets.line import Line, cell, cell_len
 from widgets.meters import bar
 from widgets.panel import Panel

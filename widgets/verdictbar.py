@@ -9,8 +9,8 @@ from textual import events
 from textual.message import Message
 
 from sgmon.text import clean
-from sgmon.units import age, duration, percent, plural
-from widgets.ages import ago, coarse, rough
+from sgmon.units import duration, percent, plural, rough, state_age
+from widgets.ages import ago
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
 from widgets.states import state_style
@@ -95,8 +95,8 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
     verdict = snapshot.verdict
     return VerdictView(
         verdict=verdict,
-        for_s=_counted(verdict.state, snapshot.t - verdict.since_t),
-        history=tuple((c.state, coarse(snapshot.t - c.t)) for c in _turns(snapshot.verdicts)[-6:]),
+        for_s=rough(snapshot.t - verdict.since_t) or max(0, int(snapshot.t - verdict.since_t)),
+        history=_history(snapshot),
         servers=len(snapshot.candidates),
         eta=eta_words(snapshot),
         warnings=sum(one.level == "warning" for one in snapshot.forecasts) if verdict.state in _GOES_ON else 0,
@@ -115,9 +115,13 @@ def eta_words(snapshot: Snapshot) -> str:
     return f"in {duration(eta.took_s)}{usually}"
 
 
-def _counted(state: str, seconds: float) -> int:
-    """A silence is counted in seconds, the age of anything else in steps."""
-    return max(0, int(seconds)) if state in ("suspect", "stalled") else rough(seconds)
+def _history(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
+    """The last turns. The newest has the age that the headline says, where that is the age of the state."""
+    turns = [(change.state, rough(snapshot.t - change.t)) for change in _turns(snapshot.verdicts)[-6:]]
+    verdict = snapshot.verdict
+    if turns and turns[-1][0] == verdict.state and verdict.state not in ("suspect", "stalled"):
+        turns[-1] = verdict.state, rough(snapshot.t - verdict.since_t)
+    return tuple(turns)
 
 
 def paint(view: VerdictView, width: int, height: int) -> list[Line]:
@@ -174,7 +178,7 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     badge = (f" {look.glyph} {look.word} ", look.badge)
     right: list[tuple[str, str]] = []
     sure = f"{percent(verdict.confidence * 100)} sure, " if 0 < verdict.confidence < 0.85 else ""
-    right.append((f" {sure}{since_words(verdict.state)} {age(view.for_s)} ", "dim"))
+    right.append((f" {sure}{state_age(verdict.state, view.for_s)} ", "dim"))
     if view.eta:
         right = [(f" {view.eta},", "strong"), *right]
     if view.warnings:
@@ -192,11 +196,6 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     if len(rows) > 3:
         rows = [*rows[:2], (*rows[2], ("…", "dim"))]
     return rows
-
-
-def since_words(state: str) -> str:
-    """What the time beside the headline counts: a silence began before it was called one."""
-    return "silent" if state in ("suspect", "stalled") else "for"
 
 
 def evidence_line(item: Evidence) -> Line:

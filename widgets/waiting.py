@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sgmon.text import clean
-from sgmon.units import age, gib
-from widgets.ages import ago, rough
+from sgmon.units import age, gib, rough
+from widgets.ages import ago
 from widgets.line import Line, wrap
 from widgets.panel import Panel
 

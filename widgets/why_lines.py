@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from sgmon.model import CauseHit, Missing, Snapshot, VerdictChange
 from sgmon.text import clean
-from sgmon.units import age, percent, rank_list
+from sgmon.units import lasting, percent, rank_list, state_age
 from widgets.line import Line, wrap
 from widgets.states import state_style
-from widgets.verdictbar import since_words
 
 
 def _cause_title(hit: CauseHit) -> Line:
@@ -31,7 +30,7 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
         width,
         indent=3,
     )
-    facts = [f"{since_words(verdict.state)} {age(snapshot.t - verdict.since_t)}"]
+    facts = [f"{state_age(verdict.state, snapshot.t - verdict.since_t)}"]
     facts += [f"phase {clean(verdict.phase, 30)}"] if verdict.phase else []
     facts += [f"confidence {percent(verdict.confidence * 100)}"] if verdict.confidence else []
     facts += [f"rule {clean(verdict.rule, 60)}"] if verdict.rule else []
@@ -73,7 +72,7 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
 def _change_line(change: VerdictChange, t: float) -> Line:
     look = state_style(change.state)
     return (
-        (f" {age(t - change.t):>7} ago  ", "dim"),
+        (f" {lasting(t - change.t):>7} ago  ", "dim"),
         (f"{look.glyph} {look.word:<15} ", look.text_style),
         (clean(change.headline, 300), ""),
     )

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sgmon.model import ActivityClock, Process, Rank, Role, Snapshot, WaitKind
 from sgmon.servers.registry import role_label
 from sgmon.text import clean
-from sgmon.units import plural, rank_list
-from widgets.ages import rough
+from sgmon.units import plural, rank_list, rough
 from widgets.phases import natural_key
 from widgets.states import process_word
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.model import WatchedDir
 from sgmon.text import clean
-from sgmon.units import age, plural, size
+from sgmon.units import lasting, plural, size
 
 
 def words(folder: WatchedDir, now_epoch: float) -> str:
@@ -14,5 +14,5 @@ def words(folder: WatchedDir, now_epoch: float) -> str:
     least = "at least " if folder.cut else ""
     parts = [f"{least}{plural(folder.files, 'file')}", size(folder.size_bytes)]
     if folder.newest_epoch is not None:
-        parts.append(f"last change {age(max(0.0, now_epoch - folder.newest_epoch))} ago")
+        parts.append(f"last change {lasting(max(0.0, now_epoch - folder.newest_epoch))} ago")
     return ", ".join(parts)

@@ -26,7 +26,7 @@ def as_text(snapshot: Snapshot) -> list[str]:
 def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, state, phase, bar, headline, time to ready."""
     verdict = snapshot.verdict
-    lasts = f" for {units.age(snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
+    lasts = f" {units.state_age(verdict.state, snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
     parts = [f"[{units.duration(snapshot.t - (snapshot.began_t or 0.0))}]", f"{verdict.state}{lasts}"]
     if verdict.phase:
         parts.append(verdict.phase)
@@ -68,7 +68,7 @@ def _since(snapshot: Snapshot) -> str:
         usually = "" if usual_s is None else f" (usually {units.duration(usual_s)})"
         return f" after {units.duration(took_s)}{usually}"
     seen_s = snapshot.t - snapshot.verdict.since_t
-    return f" (for {units.age(seen_s)})" if seen_s >= 1.0 else ""
+    return f" ({units.state_age(snapshot.verdict.state, seen_s)})" if seen_s >= 1.0 else ""
 
 
 def _port_given(args: ServerArgs) -> str:
@@ -111,7 +111,7 @@ def _where(snapshot: Snapshot, name: str, part: Snapshot) -> str:
     view = next((view for view in snapshot.nodes if view.name == name), None)
     if view is None:
         return ""
-    old = "" if view.heard else f" {units.age(snapshot.t - part.t)} ago"
+    old = "" if view.heard else f" {units.lasting(snapshot.t - part.t)} ago"
     return f"{safe(name)}{old}: "
 
 
@@ -121,7 +121,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[str]:
         own, link = view.snapshot, view.reading
         said_t = max(own.t, link.since_t or 0.0) if link is not None else own.t
         state = f"{own.verdict.state} in {own.phase or 'start'}" if own.server is not None else "no server"
-        heard = state if view.heard else f"no word for {units.age(snapshot.t - said_t)}"
+        heard = state if view.heard else f"no word for {units.lasting(snapshot.t - said_t)}"
         why = f": {safe(link.why)}" if link is not None and link.why else ""
         clock = ""
         if link is not None and link.offset_s is not None:
@@ -141,7 +141,7 @@ def _nodes(snapshot: Snapshot) -> Iterator[str]:
 def _ranks(snapshot: Snapshot) -> Iterator[str]:
     for process in shown_processes(snapshot):
         mark = last_activity(snapshot, process)
-        last = "" if mark is None else f", last activity: {safe(mark.text)} {units.age(snapshot.t - mark.t)} ago"
+        last = "" if mark is None else f", last activity: {safe(mark.text)} {units.lasting(snapshot.t - mark.t)} ago"
         call = process.call.name if process.call is not None else process.wchan or "?"
         name = process.rank or role_label(snapshot.server, process)
         does = "has ended" if process.gone else f"{process.state} in {call}"

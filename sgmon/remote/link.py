@@ -97,8 +97,8 @@ class Link:
             known = refusals.of_output(self._name, said, None)
             return Refusal(f"{words}: {known.why}" if said.strip() else words, known.remedy)
         if self.started and now - self._heard_t > LOST_S:
-            words = f"no word for {duration(now - self._heard_t)}"
-            return Refusal(words, "the link or the host hangs; it is tried again")
+            # without a number: for how long there is no word is counted on the screen
+            return Refusal("its connection brought nothing more", "the link or the host hangs; it is tried again")
         return None
 
     def state(self, now: float) -> str:

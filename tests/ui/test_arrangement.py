@@ -46,6 +46,28 @@ def test_after_the_end_the_log_gets_the_room() -> None:
     assert after.places["4"].height > 12 > before.places["4"].height
 
 
+@pytest.mark.parametrize("size", [(80, 24), (100, 24)], ids=str)
+def test_after_the_end_a_low_screen_gives_the_half_to_the_log(size: tuple[int, int]) -> None:
+    made = arrange(*size, wants(8, has_ended=True)._replace(verdict=8), "1")
+    assert made.places["4"].height >= (size[1] - 1 - made.verdict) // 2
+    assert {place.height for number, place in made.places.items() if number in "25"} == {1}  # titles to go there
+    chosen = arrange(*size, wants(8, has_ended=True)._replace(verdict=8), "2")
+    assert chosen.places["2"].height >= 3
+
+
+def test_what_would_be_blank_beside_the_log_goes_to_the_log() -> None:
+    few = Wants(5, 10, {"1": 7, "2": 8, "3": 6, "5": 4}, gpus=lambda _width, height: min(height, 8))
+    places = arrange(200, 50, few, "1").places
+    assert places["4"].width == 200 and places["4"].height > 20
+    many = few._replace(gpus=lambda _width, height: min(height, 30))
+    assert arrange(200, 50, many, "1").places["4"].x == 112
+
+
+def test_a_wide_and_low_screen_has_the_log_beside_the_active_panel() -> None:
+    assert arrange(200, 15, wants(8), "3").places.keys() == {"3", "4"}
+    assert arrange(200, 15, wants(8), "4").places["4"].width == 200
+
+
 def test_a_wide_screen_has_the_log_beside_the_panels() -> None:
     places = arrange(200, 50, wants(8), "1").places
     assert places["4"] == Place(112, 0, 88, 37)

@@ -23,10 +23,10 @@ from sgmon.model import (
     WatchedDir,
 )
 from sgmon.model.preflight import Forecast, Level
+from sgmon.units import rough
 from tests.ui import fakes
 from tui_app.exit_summary import exit_summary
 from widgets import gpu_layout, gpu_view, port, startup, verdictbar, waiting, workers
-from widgets.ages import rough
 from widgets.detail_lines import detail_lines
 from widgets.hints import hint_line
 from widgets.line import Line, ascii_line, cell, changed_cells, crop, join_ends, plain, width_of, wrap

@@ -8,7 +8,7 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, Role, Verdict
 from sgmon.text import clean
-from sgmon.units import duration
+from sgmon.units import lasting
 
 #: a shutdown that takes longer hangs: SGLang gives running requests some time, vLLM its workers
 LONG_S = 60.0
@@ -31,7 +31,7 @@ def shut_down(context: Context) -> Verdict | None:
     if seen_t is not None and context.t - seen_t >= LONG_S:
         return Verdict(
             "unhealthy",
-            f"the server was sent SIGTERM {duration(context.t - seen_t)} ago and has not ended",
+            f"the server was sent SIGTERM {lasting(context.t - seen_t)} ago and has not ended",
             phase=_phase(context),
             since_t=seen_t,
             confidence=0.9,

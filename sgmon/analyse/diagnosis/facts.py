@@ -7,7 +7,7 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, Missing, NextStep, Rank
 from sgmon.text import clean
-from sgmon.units import age, duration, size
+from sgmon.units import lasting, size
 
 #: a dated line this much older than the silence that was watched tells of silence before the watch
 DATED_S = 10.0
@@ -39,12 +39,12 @@ def log_fact(context: Context) -> Evidence:
         return Evidence("log", (unread or ("the log is empty" if log.path else "no log can be read")) + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
-    said = f"silent for {age(silent)}" if silent >= GROWS_S else "growing"
+    said = f"silent for {lasting(silent)}" if silent >= GROWS_S else "growing"
     dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
-        said += f" at least, its last dated line is {duration(dated)} old by this machine's clock"
+        said += f" at least, its last dated line is {lasting(dated)} old by this machine's clock"
     if log.change in _UNREAD:
-        said = f"not read for {age(silent)} ({clean(log.note, 80)})"
+        said = f"not read for {lasting(silent)} ({clean(log.note, 80)})"
     return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
 
 
@@ -57,7 +57,7 @@ def quiet_fact(context: Context, rank: Rank) -> Evidence:
         return Evidence(
             "proc", f"{rank.label} (pid {rank.pid}): state {rank.process.state}, no counters", rank.name, rank.pid
         )
-    last = f"last activity {age(context.t - mark.t)} ago ({mark.text})" if mark else "no activity yet"
+    last = f"last activity {lasting(context.t - mark.t)} ago ({mark.text})" if mark else "no activity yet"
     return Evidence("proc", f"{rank.label} (pid {rank.pid}): {where(rank)}; {last}", rank.name, rank.pid)
 
 
@@ -101,7 +101,7 @@ def dump_step(rank: Rank) -> NextStep:
 
 
 def since(context: Context, t: float) -> str:
-    return duration(max(0.0, context.t - t))
+    return lasting(max(0.0, context.t - t))
 
 
 def missing_signals(context: Context) -> tuple[Missing, ...]:
@@ -135,7 +135,7 @@ def missing_signals(context: Context) -> tuple[Missing, ...]:
         found.setdefault("log", known or Missing("log", words, "give --log FILE"))
     for probe in snapshot.probes:
         if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 10:
-            hung = duration(snapshot.t - probe.in_flight_since_t)
+            hung = lasting(snapshot.t - probe.in_flight_since_t)
             found.setdefault(probe.name, Missing(probe.name, f"the {probe.name} probe has hung for {hung}"))
         elif probe.error:
             found.setdefault(probe.name, Missing(probe.name, probe.error, probe.remedy))

@@ -10,7 +10,7 @@ from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact
 from sgmon.model import Evidence, LogState, Missing, NextStep, Snapshot, Verdict
 from sgmon.text import clean
-from sgmon.units import duration
+from sgmon.units import lasting
 
 MARK = "log only"
 #: while the log grows, a pause of this length is no news
@@ -71,7 +71,7 @@ def _under_way(context: Context) -> Verdict:
     limits = context.limits()
     if silent_s < PAUSE_S:
         return _says(context, "progressing", f"{context.phase_words}: its log grows", "log-only-moving")
-    silent = f"{context.phase_words}: its log is silent for {duration(silent_s)}"
+    silent = f"{context.phase_words}: its log is silent for {lasting(silent_s)}"
     if silent_s < limits.suspect_s:
         return _says(context, "progressing", silent, "log-only-quiet")
     longer = f"{silent}, longer than usual"

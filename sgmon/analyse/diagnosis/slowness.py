@@ -12,7 +12,7 @@ from sgmon.analyse.diagnosis.grammar import names, phrase, verb
 from sgmon.analyse.diagnosis.load import load_of
 from sgmon.model import Rank, WaitKind
 from sgmon.model.rank import FRESH_S
-from sgmon.units import duration, percent, plural, rate
+from sgmon.units import duration, lasting, percent, plural, rate
 
 #: bytes/s below which a load is called slow
 SLOW_BYTES_S = 1024 * 1024
@@ -64,7 +64,7 @@ def _alone(context: Context, movers: list[Rank]) -> Slowness | None:
     alone = context.t - context.non_cpu_activity_t
     if not movers or alone < silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=False):
         return None
-    text = f"for {duration(alone)} no activity but CPU time, and the stacks show work"
+    text = f"for {lasting(alone)} no activity but CPU time, and the stacks show work"
     return Slowness(SlowKind.CPU_ALONE, text)
 
 

@@ -23,7 +23,7 @@ from sgmon.analyse.diagnosis.grammar import names, phrase, ranks_of, verb
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, NextStep, Rank, Verdict, WaitKind
 from sgmon.text import quoted
-from sgmon.units import duration, plural
+from sgmon.units import lasting, plural
 
 #: a blame this sure is positive evidence: the usual silence of the phase is no excuse any more
 CERTAIN = 0.7
@@ -85,7 +85,7 @@ def _asleep_fact(rank: Rank) -> Evidence:
     text = where(rank)
     if thread is not None and thread.tid != rank.pid:
         inside = ", ".join(filter(None, (thread.call.name if thread.call is not None else "", thread.wchan)))
-        text = f"its thread {thread.tid}: state {thread.state}, {inside}, has not run for {duration(thread.asleep_s)}"
+        text = f"its thread {thread.tid}: state {thread.state}, {inside}, has not run for {lasting(thread.asleep_s)}"
     return Evidence("proc", f"{rank.label} (pid {rank.pid}): {text}", rank.name, rank.pid)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sgmon.model import Eta, Milestone, Snapshot, Usual
 from sgmon.servers.phases import PhaseTable
-from sgmon.units import duration, plural
+from sgmon.units import duration, lasting, plural
 
 #: how much later than usual is late; a cold start may well take three times as long as the warm ones before it
 _LATE = 1.5
@@ -87,7 +87,7 @@ def words(snapshot: Snapshot) -> str:
     base, began, coming = snapshot.baseline, snapshot.began_t, next_usual(snapshot)
     if base is None or began is None or coming is None:
         return ""
-    here = f"this log is at line {snapshot.log.lines} after {duration(snapshot.t - began)}"
+    here = f"this log is at line {snapshot.log.lines} after {lasting(snapshot.t - began)}"
     source = f"{plural(base.count, 'start')}: {base.like}"
     return f"{coming.name} is usually line {coming.line} after {duration(coming.median_s)}; {here} ({source})"
 

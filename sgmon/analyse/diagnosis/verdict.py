@@ -26,7 +26,7 @@ from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalle
 from sgmon.analyse.diagnosis.stopped import stopped
 from sgmon.model import Candidate, Evidence, Missing, NextStep, Snapshot, Verdict
 from sgmon.servers import registry
-from sgmon.units import duration, plural
+from sgmon.units import lasting, plural
 
 Rule = Callable[[Context], Verdict | None]
 
@@ -186,7 +186,7 @@ def _unmoved(context: Context) -> bool:
 
 
 def _came_late(context: Context) -> Verdict:
-    looked = duration(context.t - (context.snapshot.server_seen_t or 0.0))
+    looked = lasting(context.t - (context.snapshot.server_seen_t or 0.0))
     return Verdict(
         "unknown",
         f"{context.phase_words}: hung or slow is not known yet; nothing has moved in the {looked} that sgmon looks",
@@ -236,7 +236,7 @@ def _unread_s(context: Context) -> float | None:
 
 
 def _unread(context: Context, unread_s: float) -> Verdict:
-    unread = f"the processes have not been read for {duration(unread_s)}"
+    unread = f"the processes have not been read for {lasting(unread_s)}"
     return Verdict(
         "unknown",
         f"{context.phase_words}: hung or slow is not known; {unread}",

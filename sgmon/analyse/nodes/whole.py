@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.nodes.merge import Part, all_ranks
 from sgmon.model import Evidence, NextStep, NodeView, ProbeStatus, ProcsReading, Rank, RankState, Snapshot, Verdict
-from sgmon.units import age, plural
+from sgmon.units import lasting, plural
 
 #: of so many nodes a sentence gives the names; of more it gives the number
 NAMED = 3
@@ -110,7 +110,7 @@ def silence(whole: Whole, view: NodeView) -> str:
     reading, last_t = view.reading, view.snapshot.t or None
     if reading is not None and reading.since_t is not None:
         last_t = max(last_t or 0.0, reading.since_t)
-    words = "no word yet" if last_t is None else f"no word for {age(whole.t - last_t)}"
+    words = "no word yet" if last_t is None else f"no word for {lasting(whole.t - last_t)}"
     why = reading.why if reading is not None else ""
     return f"{words}: {why}" if why else f"{words} (its link or the host)"
 
