@@ -19,9 +19,17 @@ from tests.logview.fakes import settle
 _MANY = ("milestones", "ranks", "bars", "complaints", "engines")
 
 
-def rows(state: LogState) -> Iterator[str]:
-    """The state, then the summary for people."""
-    yield from _state(state)
+#: the same for every line that is read alone
+_SAME = ("path", "kind", "lines", "last_byte_t", "last_activity_t", "first_t", "last_t", "clock_zero")
+
+
+def rows(state: LogState, summary: bool = True) -> Iterator[str]:
+    """The state, then the summary for people. Without it, what every text has is left out, too."""
+    for line in _state(state):
+        if summary or line.partition(" ")[0] not in _SAME:
+            yield line
+    if not summary:
+        return
     yield f"exit code {exit_code(state)}"
     yield from (f"| {line}".rstrip() for line in text(state, "server.log").splitlines())
 

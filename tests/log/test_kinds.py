@@ -142,6 +142,17 @@ def test_no_server_s_log(text: str, words: str) -> None:
     assert state.outcome == "unfinished"
 
 
+def test_a_router_that_gave_up_does_not_wait() -> None:
+    state = fold("sgl_model_gateway: Timeout 600s waiting for workers to become healthy\n")
+    assert (state.what, state.doing) == ("a router's log", "it gave up waiting for workers")
+
+
+def test_the_bar_of_flashinfer_s_tuner_whose_name_is_in_brackets() -> None:
+    bar = fold("[AutoTuner]: Tuning trtllm_gemm:  50%|##   | 11/22 [06:15<06:15, 34.1s/it]\n").bars[0]
+    assert (bar.name, bar.done, bar.total) == ("jit_flashinfer", 11, 22)
+    assert bar.text.startswith("AutoTuner Tuning trtllm_gemm 50%")
+
+
 def test_an_argument_that_was_not_read_is_not_shown_as_one() -> None:
     from sgmon.analyse.log.summary import as_json
 

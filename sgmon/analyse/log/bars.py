@@ -14,7 +14,8 @@ from msgspec import Struct
 KEYS = ("% Completed |", "%|")
 
 _FRAME = re.compile(
-    r"(?P<desc>[^\]\r\n|]{0,120}?):?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
+    r"(?P<desc>(?:\[[A-Za-z]{1,40}\])?[^\]\r\n|]{0,120}?)"
+    r":?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
     r"(?P<done>\d{1,12}(?:\.\d{1,6})?[kMGT]?)/(?P<total>\d{1,12}(?:\.\d{1,6})?[kMGT]?)(?=[ \[\r\n]|$)"
     r"(?P<rate> \[[^\]\r\n]{0,60}\]?)?"
 )
@@ -48,7 +49,7 @@ def frames(text: str, names: tuple[tuple[str, str], ...]) -> list[Frame]:
             continue
         desc = match["desc"].strip()
         word, name = next(((word, name) for word, name in names if word in desc), ("", ""))
-        shown = desc[desc.find(word) :] if word else ""
+        shown = desc[desc.find(word) :].replace("]: ", " ") if word else ""
         found.append(
             Frame(
                 name=name,

@@ -24,8 +24,9 @@ def named(state: LogState, text: str, rules: LogRules) -> LogState:
         return state
     for other in rules.others:
         if other.pattern.search(text):
-            said = [(match.start(), words) for pattern, words in other.stages for match in pattern.finditer(text)]
-            return replace(state, what=other.label, doing=max(said)[1] if said else "")
+            # of two that end at one place the longer: "timeout 600s waiting for workers" waits no more
+            said = [(m.end(), -m.start(), words) for pattern, words in other.stages for m in pattern.finditer(text)]
+            return replace(state, what=other.label, doing=max(said)[2] if said else "")
     return state
 
 
