@@ -26,6 +26,8 @@ REPO = HERE.parent.parent
 #: SGLang prints uvicorn's line before its warm-up
 READY = {"sglang": re.compile("The server is fired up"), "vllm": re.compile("Application startup complete")}
 SLEEPS = "sleeping: "
+#: the title of the only rank
+_ALONE = {"sglang": "scheduler", "vllm": "EngineCore"}
 STACKS_AFTER_S = 6.0
 #: how long the server may take to end when it is asked to
 END_S = 5.0
@@ -92,13 +94,21 @@ def command(place: Place, scenario: Scenario) -> list[str]:
 
 def environment(place: Place, scenario: Scenario) -> dict[str, str]:
     """The server's environment."""
-    last = f"TP{len(place.gpus) - 1}"
+    last = f"TP{len(place.gpus) - 1}" if len(place.gpus) > 1 else _ALONE[place.family]
     paths = [str(HERE / "sleeping")] if scenario.sleep else []
     if not (place.site / "bin" / "python").exists():
         paths.append(str(place.site))
     env = {**os.environ, **SETTINGS, "CUDA_VISIBLE_DEVICES": ",".join(map(str, place.gpus))}
     env |= {"PYTHONPATH": ":".join(paths), "SGMON_SLEEP": scenario.sleep.format(last=last)}
     return env
+
+
+def last_rank(place: Place) -> str:
+    """What the last rank's title matches; with one GPU the title has no number."""
+    if len(place.gpus) == 1:
+        return f"::{_ALONE[place.family]}"
+    worker = "scheduler" if place.family == "sglang" else "VLLM::Worker"
+    return rf"{worker}_?TP{len(place.gpus) - 1}\b"
 
 
 class Run:
@@ -209,7 +219,7 @@ class Run:
             now = time.time()
             if fault is not None and not done and re.search(fault.at, text):
                 time.sleep(fault.delay_s)
-                hit = self._pids(fault.who.format(last=f"TP{len(self.place.gpus) - 1}"))
+                hit = self._pids(fault.who)
                 self._signal(hit, fault.do)
                 done, stacks = True, time.time() + STACKS_AFTER_S
                 back = time.time() + fault.back_s if fault.back_s else None
@@ -264,7 +274,7 @@ class Run:
         found = []
         for process in self._alive():
             try:
-                if re.search(who, " ".join(process.cmdline())):
+                if re.search(last_rank(self.place), " ".join(process.cmdline())):
                     found.append(process.pid)
             except psutil.Error:
                 continue

@@ -11,7 +11,7 @@ NO_GRAPHS = ("--disable-cuda-graph",)
 
 
 class Fault(NamedTuple):
-    """at: a line of the log. who: a title, or "launcher". do: STOP, KILL. back_s: seconds until it is let go; 0: never."""
+    """at: a line of the log. who: "last" (rank), or "launcher". do: STOP, KILL. back_s: seconds until it is let go; 0: never."""
 
     at: str
     who: str
@@ -42,7 +42,7 @@ _CAPTURE, _WARMUP, _LOADING = (
     "shards: +[1-9]",
 )
 _TP = ("--tp-size", "{tp}", *SAFE)
-_LAST = "scheduler_?{last}\\b"
+_LAST = "last"
 
 SGLANG: dict[str, Scenario] = {
     "cold": Scenario(_TP, 300, cold=True),
@@ -72,15 +72,16 @@ SGLANG: dict[str, Scenario] = {
 }
 
 _VTP = ("-tp", "{tp}")
-_V = "VLLM::Worker_?{last}\\b"
 VLLM: dict[str, Scenario] = {
     "cold": Scenario(_VTP, 240, cold=True),
     "warm": Scenario(_VTP, 150),
     "eager": Scenario((*_VTP, "--enforce-eager"), 120),
     "dp2": Scenario(("-tp", "{half}", "-dp", "2", "--enforce-eager"), 140),
     "late-capture": Scenario(_VTP, 260, sleep="{last},capture,45"),
-    "stop-collective": Scenario(_VTP, 200, fault=Fault("Capturing.*: +[1-9][0-9]?%", _V, "STOP", 30)),
-    "kill-load": Scenario((*_VTP, "--enforce-eager"), 100, cold=True, fault=Fault(_LOADING, _V, "KILL"), after_s=14),
+    "stop-collective": Scenario(_VTP, 200, fault=Fault("Capturing.*: +[1-9][0-9]?%", _LAST, "STOP", 30)),
+    "kill-load": Scenario(
+        (*_VTP, "--enforce-eager"), 100, cold=True, fault=Fault(_LOADING, _LAST, "KILL"), after_s=14
+    ),
     # one GPU; 8.28 GiB of weights, 1.17 GiB besides, 139.80 GiB in all on an H200
     "held": Scenario(("--enforce-eager",), 90, hold=(0, "left=120"), check=True),
     "too-large-20": Scenario(("--enforce-eager", "--gpu-memory-utilization", "0.0493"), 90, check=True),
