@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+from sgmon.collect.logs import file as logfile
 from sgmon.collect.logs.pace import EARLY, GATHER_S, LEAST_S, POLL_S, SETTLED_S, Pace
+from sgmon.collect.probes.base import Clock, Watched
+from sgmon.collect.probes.logtail import LogProbe
+from sgmon.settings import Settings
 
 
 def readings(pace: Pace, written: list[float], until: float) -> list[tuple[float, float]]:
@@ -39,3 +45,29 @@ def test_pauses_in_a_flow_make_few_readings():
     """Text that comes each 0.15 s ends no flow each time."""
     found = readings(Pace(), [100.0 + 0.15 * n for n in range(100)], 120.0)
     assert len(found) <= 15 * (1 / LEAST_S + 1 / GATHER_S) + EARLY < 100
+
+
+def test_a_gathered_piece_is_read_to_its_end(tmp_path):
+    """However much came: what one round leaves does not wait for the next second."""
+    path = tmp_path / "server.log"
+    path.write_text("first\n")
+    probe = LogProbe(Watched(Settings(log=str(path)), Clock()))
+    probe.read()
+    for _ in range(EARLY):
+        with path.open("a") as log:
+            log.write("more\n")
+        assert probe.read() is not None
+    with path.open("a") as log:
+        log.write("x" * 79 + "\n")
+    assert probe.read() is None  # the flow has begun
+    with path.open("a") as log:
+        log.write(("x" * 79 + "\n") * (3 * logfile.ROUND_BYTES // 80))
+    deadline, parts = time.monotonic() + 20, []
+    while not parts:
+        assert time.monotonic() < deadline
+        parts += [one for one in (probe.read(),) if one is not None]
+    while probe.busy:
+        parts.append(probe.read())
+    assert len(parts) == 4
+    assert parts[-1].size == parts[-1].offset + len(parts[-1].text) == path.stat().st_size
+    probe.close()

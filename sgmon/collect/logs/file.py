@@ -47,6 +47,7 @@ class _Open(Struct):
     kind: str = "file"
     old: bool = False  # a rotation has renamed it: newer ones follow
     sniffed: bool = False
+    more: bool = False  # the last round did not reach the end
     caught_up: bool = False  # what came before was there when we came, and is as old as the file's mtime says
 
 
@@ -176,7 +177,7 @@ class FileLog:
     def _follow(self, file: _Open, server: Server | None, change: str = "", first: bool = False) -> LogReading | None:
         """The next piece of text; when there is none, whether the file is still the right one."""
         status = os.fstat(file.fd)
-        gathers = file.caught_up and not file.old and status.st_size > file.offset
+        gathers = file.caught_up and not (file.more or file.old) and status.st_size > file.offset
         if gathers and self._pace.waits(self._watched.clock.now(), status.st_size):
             self.interval_s = POLL_S
             return None
@@ -201,7 +202,8 @@ class FileLog:
         text = file.decoder.decode(data)
         file.offset += len(data)
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
-        self.busy = len(data) == ROUND_BYTES or file.old
+        file.more = len(data) == ROUND_BYTES
+        self.busy = file.more or file.old
         age_s = None if file.caught_up else self._age_s(status)
         file.caught_up = file.caught_up or not self.busy
         return LogReading(
