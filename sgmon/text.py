@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import AnyStr
 
 MASK = "********"
@@ -74,6 +75,11 @@ _COUNT = re.compile(r"tokens?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$)", re.IG
 #: "token" at the end of a name that a value follows, and no count. In lower case; True: flags are about.
 _TOKEN = r"token(?!s?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$))s?(?![\w.-])(?=['\"]?"
 _NO_COUNT = {True: re.compile(_TOKEN + r"(?:\s*[=:]|\s+[^\s-]))"), False: re.compile(_TOKEN + r"\s*[=:])")}
+#: The same count where its digits were taken out. A quoted value or one behind blanks alone may be a word.
+_SHAPE_COUNT = re.compile(r"tokens?['\"]?\s*[=:]\s*(?:[,;)}\]&]|$)")
+_FLAG = re.compile(r"--['\"]?[\w.-]*(?:key|token|secret|passw|passphrase|credential)")
+#: Letters that re takes for an ASCII one where case does not count.
+_FOLDED = ("\u017f", "\u212a", "\u0130", "\u0131")
 #: Every shape begins with one of these.
 _SHAPE_HINTS = ("hf_", "sk-", "AKIA", "ASIA", *(f"gh{c}_" for c in "pousr"), "glpat-", "xox", "eyJ", "-----BEGIN ")
 
@@ -143,6 +149,33 @@ def may_have_secrets(text: str) -> bool:
     if any(word in low for word in _WORDS if word != "token"):
         return any(not _COUNT.match(text, end.start()) for end in _ENDS["--" in text, True].finditer(low))
     return _NO_COUNT["--" in text].search(low) is not None
+
+
+class Look(Enum):
+    """Of the shape of a line: NONE: whatever its digits were, ``mask`` leaves it. COUNT: so unless a number has ten
+    digits. MAYBE: not known."""
+
+    NONE = 0
+    COUNT = 1
+    MAYBE = 2
+
+
+def look_at_shape(shape: str) -> Look:
+    """Whether a line may have a secret, by the line without its digits 0 to 9: what is deleted makes neighbours, and
+    parts none of the words that are looked for."""
+    if any(letter in shape for letter in _FOLDED) or any(hint in shape for hint in _SHAPE_HINTS):
+        return Look.MAYBE
+    low = shape.lower()
+    if ("://" in shape and "@" in shape) or "bearer" in low or "basic" in low:
+        return Look.MAYBE
+    if not any(word in low for word in _WORDS):
+        return Look.NONE
+    if "--" in shape and _FLAG.search(low):  # a blank may stand between it and its value
+        return Look.MAYBE
+    ends = list(_ENDS[False, True].finditer(low))
+    if not all(_SHAPE_COUNT.match(low, end.start()) for end in ends):
+        return Look.MAYBE
+    return Look.COUNT if ends else Look.NONE
 
 
 def is_secret_name(name: str) -> bool:

@@ -27,6 +27,13 @@ class LogReading(Struct, frozen=True):
     writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo
     note: str = ""
 
+    @property
+    def is_part(self) -> bool:
+        """Whether more of the text that is there follows at once."""
+        if self.size is None:
+            return False
+        return self.offset + len(self.text.encode("utf-8", "replace")) + 4 < self.size  # 4: of a cut character
+
 
 class LogLine(Struct, frozen=True):
     """One line, cleaned for display. number counts from 1; t is the wall-clock epoch in its prefix, if any.

@@ -1,10 +1,14 @@
-"""Secrets out of the text of one log that comes in pieces, cut anywhere. Pure, with memory of the open line."""
+"""Secrets out of the text of one log that comes in pieces, cut anywhere. Pure, with memory of the open line.
+
+A server writes few kinds of lines, which differ in their digits: of a line without its digits (its shape) it is known
+whether a secret may be in it.
+"""
 
 from __future__ import annotations
 
 import re
 
-from sgmon.text import mask, may_have_secrets
+from sgmon.text import Look, look_at_shape, mask, may_have_secrets
 
 #: of a line that never ends so much is remembered
 _LINE_LIMIT = 4096
@@ -13,6 +17,12 @@ _KEY_LIMIT = 1 << 16
 _LINE_ENDS = re.compile(r"(?<=[\r\n])")
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _KEY_END = "-----END "
+_DIGITS = b"0123456789"
+_TO_ZERO = bytes.maketrans(_DIGITS, b"0" * 10)
+#: a number of so many digits is no count of tokens
+_LONG = b"0" * 10
+#: shapes that are known at most, and the longest: 2 MB
+_KEPT, _LONGEST = 4_096, 500
 
 
 class LogMask:
@@ -21,6 +31,7 @@ class LogMask:
     def __init__(self) -> None:
         self._line = ""  # the last line as far as it has come
         self._key = 0  # characters of the private key that it is in; 0: in none
+        self._known: dict[bytes, Look] = {}  # by shape
 
     def masked(self, text: str, *, fresh: bool = False) -> str:
         """The next piece, in as many lines as before. ``fresh``: it begins another file. What an earlier piece has
@@ -28,7 +39,7 @@ class LogMask:
         if fresh:
             self._line, self._key = "", 0
         before, _ = _render(self._line, self._key)
-        if not self._key and before == self._line and not may_have_secrets(self._line + text):
+        if not self._key and before == self._line and not self._may_have_secrets(self._line + text):
             self._line = _LINE_ENDS.split((self._line + text)[-_LINE_LIMIT:])[-1]
             return text
         lines = _LINE_ENDS.split(self._line + text)
@@ -40,6 +51,24 @@ class LogMask:
         self._line = lines[-1][-_LINE_LIMIT:]
         whole = "".join(parts)
         return whole[len(before) :] if whole.startswith(before) else mask(text)
+
+    def _may_have_secrets(self, text: str) -> bool:
+        """As ``sgmon.text.may_have_secrets``, which is asked where shapes do not tell."""
+        data = text.encode("utf-8", "surrogatepass")
+        looks = set(map(self._look, set(data.translate(None, _DIGITS).split(b"\n"))))
+        if Look.MAYBE in looks:
+            return True
+        return Look.COUNT in looks and _LONG in data.translate(_TO_ZERO) and may_have_secrets(text)
+
+    def _look(self, shape: bytes) -> Look:
+        look = self._known.get(shape)
+        if look is None:
+            look = look_at_shape(shape.decode("utf-8", "surrogatepass"))
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            if len(shape) <= _LONGEST:
+                self._known[shape] = look
+        return look
 
 
 def _render(line: str, key: int) -> tuple[str, int]:

@@ -69,6 +69,7 @@ class Engine:
         self._publish_s = publish_s
         self._published_t = self._text_t = -publish_s  # of all, and of the newest text of the log
         self._published = self.snapshot.verdict
+        self._followed_t = -1.0  # when the view was last told of the log's size
         self._news = False  # something was read since
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -165,7 +166,7 @@ class Engine:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
         self._ask_auto_stacks()
-        self._news = self._news or event.kind != "tick"
+        self._news = self._news or (event.kind != "tick" and not _is_part(event))
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
         self._publish(force=has > had or event.kind in ("stacks", "server") or self._is_new_text(event))
 
@@ -201,7 +202,9 @@ class Engine:
         reading, logs, store = event.reading, self._logs, self.store
         if logs is None or isinstance(store, Store):
             if isinstance(reading, LogReading):
-                self.log_text.follow(reading)
+                more = reading.is_part and 0 <= event.t - self._followed_t < 1.0
+                self._followed_t = self._followed_t if more else event.t
+                self.log_text.follow(reading, more=more)
         elif isinstance(reading, LogReading):
             own = store.snapshot_of(event.node)
             logs.follow_node(reading, event.node, event.t, own.epoch + own.log_zone_s)
@@ -239,7 +242,7 @@ class Engine:
 
     def _is_new_text(self, event: Event) -> bool:
         """Whether text of the log came that need not wait for its turn: the probe has gathered it."""
-        if event.kind != "log" or 0 <= event.t - self._text_t < self._publish_s * 0.9:
+        if event.kind != "log" or _is_part(event) or 0 <= event.t - self._text_t < self._publish_s * 0.9:
             return False
         self._text_t = event.t
         return True
@@ -257,6 +260,11 @@ class Engine:
             self.snapshot = self.store.note(replay=replay.words())
         for subscriber in self._subscribers:
             subscriber(self.snapshot)
+
+
+def _is_part(event: Event) -> bool:
+    """Whether it is text of the log of which more follows at once."""
+    return isinstance(event.reading, LogReading) and event.reading.is_part
 
 
 def _failed(last: Snapshot, words: str) -> Snapshot:

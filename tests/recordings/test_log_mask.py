@@ -41,6 +41,7 @@ PARTS = (
         "pw",
         "@host",
     ),
+    *("1", " 7", "2026-11-29 ", "--hf-token ", "--api-key\t", ", ", ")", "é", "3api_key5", "&"),
     *("-----BEGIN ", "PRIVATE KEY-----\n", "-----END PRIVATE KEY-----", "ſecret", "max_total_tokens=5", "key: 5"),
 )
 
@@ -53,11 +54,14 @@ def given_out(pieces: list[str]) -> list[str]:
 @given(st.lists(st.lists(st.sampled_from(PARTS), max_size=6).map("".join), max_size=6))
 @example(["#token: 123456789", "0123456\n"])
 @example(["token:", "\n5 x"])
+@example(["--api-key 12345\n", "--token 1234567890\n", "password=12345\n"])
+@example(["token: 12 abcdefgh\n", "token:  abcdefgh\n", "token=1234567890, x\n", "t0oken=abcdefgh\n"])
+@example(["é api_key=abcdefgh\n", "sſecret=abcdefgh\n", "to\u212aen=abcdefgh\n", "token=\u0661\u0662, x\n"])
 @example([BATCH + "api_", "key=abcd", "efgh\n" + BATCH])
 def test_a_quick_look_at_a_piece_changes_nothing(pieces):
     quick = given_out(pieces)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_mask, "may_have_secrets", lambda text: True)
+        patch.setattr(log_mask.LogMask, "_may_have_secrets", lambda self, text: True)
         assert quick == given_out(pieces)
 
 

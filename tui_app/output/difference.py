@@ -90,10 +90,20 @@ def _runs(before: Row, after: Row) -> list[tuple[int, int]]:
 
 def _costs_no_pen(row: Row, begin: int, end: int) -> bool:
     """Whether these cells can be written with the pen of the cell before them, or, blanks, with that of the next."""
-    pen, behind = row[begin - 1][1], row[end][1]
-    if all(cell[1] == pen or (cell[0] == " " and _is_alike(cell[1], pen)) for cell in row[begin:end]):
+    if _written_with(row[begin - 1][1], row, begin, end):
         return True
-    return end - begin < _GAP and all(cell[0] == " " and _is_alike(cell[1], behind) for cell in row[begin:end])
+    behind = row[end][1]
+    if end - begin >= _GAP:
+        return False
+    return all(row[x][0] == " " and _is_alike(row[x][1], behind) for x in range(begin, end))
+
+
+def _written_with(pen: Pen, row: Row, begin: int, end: int) -> bool:
+    for x in range(begin, end):
+        char, own = row[x]
+        if own is not pen and own != pen and (char != " " or not _is_alike(own, pen)):
+            return False
+    return True
 
 
 def _pen_ahead(row: Row, x: int, end: int) -> Pen:

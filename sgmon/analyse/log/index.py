@@ -87,8 +87,13 @@ class LogIndex:
                 generation.blocks.clear()
             self.version += 1
 
-    def follow(self, reading: LogReading) -> None:
-        """Take over what the log probe saw: live, the file is read when looked at; in a replay its text is kept."""
+    def follow(self, reading: LogReading, *, more: bool = False) -> None:
+        """Take over what the log probe saw: live, the file is read when looked at; in a replay its text is kept.
+
+        more: another piece follows at once, so that a file need not be looked at yet.
+        """
+        if more and not reading.change and self._fits(reading):
+            return
         self.kind, self.change, self.note = reading.kind, reading.change, reading.note
         self.writer_offset = reading.writer_offset
         if self._live and reading.kind in ("file", "deleted") and self._follow_file(reading):
@@ -104,12 +109,17 @@ class LogIndex:
         self._generation = None
         self._wake.set()
 
+    def _fits(self, reading: LogReading) -> bool:
+        """Whether the file that is held is the one of the reading."""
+        file = self._generation.file if self._generation is not None else None
+        if not isinstance(file, RegularFile):
+            return False
+        return file.identity == reading.identity if reading.identity else reading.path == self.path
+
     def _follow_file(self, reading: LogReading) -> bool:
         generation = self._generation
         file = generation.file if generation is not None else None
-        fits = isinstance(file, RegularFile) and (
-            file.identity == reading.identity if reading.identity else reading.path == self.path
-        )
+        fits = self._fits(reading)
         if generation is not None and isinstance(file, RegularFile) and fits:
             size = file.size_now()
             if size >= generation.size and reading.change != "truncated":
