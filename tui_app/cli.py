@@ -8,6 +8,7 @@ import importlib
 import sys
 
 from sgmon import __version__
+from sgmon.commands import EXIT_CODES
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -46,9 +47,7 @@ commands:
 {commands}
 
 exit codes of status, wait and log:
-  0 ready            3 stalled or stopped (check, wait --fail-fast: sure to fail)
-  1 sgmon failed     4 not ready in time, or ended before
-  2 wrong usage      5 crashed            6 no server
+{codes}
 """
 
 
@@ -135,7 +134,7 @@ def full_parser() -> argparse.ArgumentParser:
 def watch_parser() -> argparse.ArgumentParser:
     """The parser without a command."""
     from sgmon.commands.hosts import add_host_arguments
-    from sgmon.commands.watching import add_screen_arguments, add_target_arguments
+    from sgmon.commands.watching import add_screen_arguments, add_target_arguments, add_watch_arguments
     from sgmon.servers.registry import labels
 
     commands = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
@@ -143,11 +142,12 @@ def watch_parser() -> argparse.ArgumentParser:
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",
         description=f"Watch the {labels()} server here while it starts: hung, or slow? Where, which rank, why?",
-        epilog=EPILOG.format(commands=commands),
+        epilog=EPILOG.format(commands=commands, codes=EXIT_CODES),
         formatter_class=_HELP,
     )
     parser.add_argument("-V", "--version", action="version", version=f"sgmon {__version__}")
     add_target_arguments(parser)
+    add_watch_arguments(parser)
     add_host_arguments(parser)
     add_screen_arguments(parser)
     parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")

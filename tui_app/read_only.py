@@ -47,8 +47,7 @@ ALLOWED: tuple[str, ...] = (
     "log.previous", "log.only", "log.inverse", "log.rank*", "log.node*", "log.error*", "log.warning*",
     "log.milestone*", "log.wrap", "log.clock", "log.noise", "log.every", "log.expand", "log.clear",
     "panel.*", "gpus.choose", "gpu.*", "picker.*", "replay.*",
-    "page.back", "page.up", "page.down", "page.pageup", "page.pagedown", "page.top", "page.bottom", "page.left",
-    "page.right",
+    "page.back", "page.up", "page.down", "page.pageup", "page.pagedown", "page.top", "page.bottom",
 )  # fmt: skip
 #: actions of the denied bindings -> why not. (The log's "copy" and the page's are one word.)
 _ACTIONS: Mapping[str, str] = {

@@ -16,7 +16,14 @@ import msgspec
 from msgspec.structs import replace
 
 from sgmon.commands import FAILED, NO_SERVER
-from sgmon.commands.watching import UsageError, add_target_arguments, number, say_usage, settings_from
+from sgmon.commands.watching import (
+    UsageError,
+    add_target_arguments,
+    add_watch_arguments,
+    number,
+    say_usage,
+    settings_from,
+)
 from sgmon.settings import Settings
 
 EPILOG = """\
@@ -34,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--listen-port", metavar="N", default="8765", help="port of the page (8765)")
     group.add_argument("--theme", metavar="T", default="", help="dark, light, or a Textual theme, e.g. nord")
     group.add_argument("--ascii", action="store_true", help="no glyphs beyond ASCII")
-    add_target_arguments(parser)
+    add_target_arguments(parser, stdin=False)
+    add_watch_arguments(parser, takes_stacks=False)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,8 +18,8 @@ def since_before(view: StackView, pids: frozenset[int] | None, family: str) -> l
     rows: list[Line] = []
     for words, changes in reported.items():
         names = rank_list([change.rank or role_label(family, change.role) for change in changes])
-        rows.append(((f" since the dump before, {names}: ", "info"), (clean(words, 300), "")))
+        rows.append(((f"   {names}: ", "info"), (clean(words, 300), "")))
         if changes[0].was:
-            moved = f"   was in {changes[0].was}, is in {changes[0].now}"
+            moved = f"     was in {changes[0].was}, is in {changes[0].now}"
             rows.append(((clean(moved, 300), "dim"),))
-    return [*rows, ()] if rows else []
+    return [((" since the dump before", "title"),), *rows, ()] if rows else []

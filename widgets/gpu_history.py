@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,28 +75,34 @@ def strip_rows(shown: History, stages: Sequence[Stage], gpu: tuple[float, float]
         ("power", shown.power, limit, "accent", f"0-{limit:.0f} W"),
     ):
         rows.append(((f" {name:<11} ", "info"), *strip(values, used, top, style), (f" {scale}", "dim")))
-    rows.append(((f" {'stage':<11} ", "info"), *stage_row(shown, stages, used)))
+    row = stage_row(shown, stages, used)
+    rows.append(((f" {'stage':<11} ", "info"), *row))
+    lone = set(re.split("[│─ ]+", row[0][0]))
+    if letters := ", ".join(f"{letter} {word}" for letter, word in STAGES.values() if letter in lone):
+        rows.append(((" " * 13, ""), (letters, "dim")))
     ends = cell(span, max(len(span), used - 3)) if used > len(span) + 3 else ("", "")
     rows.append(((" " * 13, ""), (ends[0], "dim"), ("now" if ends[0] else "", "dim")))
     return rows
 
 
 def stage_row(shown: History, stages: Sequence[Stage], width: int) -> Line:
-    """ "│weights────k│graphs────": where each stage was. One too short for its word is its letter; of two that share
-    a cell the later one stands a cell to the right."""
+    """ "│weights────k│graphs────": where each stage was. One without room for its word before the next is its letter;
+    of two that share a cell the later one stands a cell to the right."""
     count = len(shown.used)
     cells = [" "] * count
     begin = shown.end_t - count * shown.slot_s
+    firsts = [int((stage.begin_t - begin) // shown.slot_s) for stage in stages]
     free = 0
-    for stage in stages:
+    for stage, first, following in zip(stages, firsts, [*firsts[1:], count], strict=False):
         letter, word = STAGES.get(stage.name, (stage.name[:1], stage.name))
         end_t = shown.end_t - shown.slot_s if stage.end_t is None else stage.end_t
-        first, last = int((stage.begin_t - begin) // shown.slot_s), int((end_t - begin) // shown.slot_s)
+        last = int((end_t - begin) // shown.slot_s)
         if last < 0 or first >= count or free >= count:
             continue
         first = max(free, first)
         length = max(first, min(count - 1, last)) - first + 1
-        text = f"│{word}" if length > len(word) else letter
+        text = f"│{word}" if min(following, count) - first > len(word) else letter
+        length = max(length, len(text))
         cells[first : first + length] = text + "─" * (length - len(text))
         free = first + len(text)
     return ((" " * max(0, width - count) + "".join(cells[:count][-width:]), "dim"),)

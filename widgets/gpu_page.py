@@ -6,7 +6,7 @@ from sgmon.analyse.gpu.summary import GpuSummary, summaries
 from sgmon.analyse.gpu.xids import xid_words
 from sgmon.model import Gpu, Snapshot
 from sgmon.text import clean
-from sgmon.units import gib, percent, rate, size
+from sgmon.units import GIB, gib, percent, rate, size
 from widgets.gpu_history import history, strip_rows
 from widgets.gpu_text import growth_words, holder_words, power_line, whys
 from widgets.line import Line, cell, wrap
@@ -65,6 +65,7 @@ def _head(name: str) -> list[Line]:
 def _memory(gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:
     rows = _head("memory")
     rows.append(memory_bar(gpu, summary, max(10, min(100, width - 2))))
+    rows += wrap(bar_legend(gpu, summary), width, indent=1)
     reserve = f", {size(gpu.reserved_bytes)} are the driver's" if gpu.reserved_bytes else ""
     rows.append(
         _fact("used", f"{gib(gpu.used_bytes)} of {gib(gpu.total_bytes)} GiB", "strong", growth_words(summary))
@@ -83,27 +84,12 @@ def _memory(gpu: Gpu, summary: GpuSummary, width: int) -> list[Line]:
 
 def memory_bar(gpu: Gpu, summary: GpuSummary, width: int) -> Line:
     """ "wwkkkkkkkkkkkkkkggr······": what holds the memory; letters, so that it reads without colours."""
-    total, used = gpu.total_bytes, gpu.used_bytes
-    if not total or used is None:
+    total = gpu.total_bytes
+    if not total or gpu.used_bytes is None:
         return ((" " + "?" * width, "dim"),)
-    ranks = sum(one.used_bytes or 0 for one in summary.held if one.kind == "rank")
-    parts: list[tuple[str, str, float]] = []
-    left = float(ranks)
-    for letter, style, value in (
-        ("w", "info", summary.plan.weights_bytes),
-        ("k", "accent", summary.plan.kv_bytes),
-        ("g", "ok", summary.plan.graph_bytes),
-    ):
-        took = min(left, max(0.0, value or 0.0))
-        parts.append((letter, style, took))
-        left -= took
-    parts.append(("r", "strong", left))
-    parts.append(("s", "", sum(one.used_bytes or 0 for one in summary.held if one.kind in ("server", "mps"))))
-    parts.append(("x", "warn", sum(one.used_bytes or 0 for one in summary.held if one.foreign)))
-    parts.append(("?", "dim", max(0.0, used - sum(value for _, _, value in parts))))
     spans: list[tuple[str, str]] = [(" ", "")]
     begin = 0.0
-    for letter, style, value in parts:
+    for letter, style, _, value in _bar_parts(gpu, summary):
         cells = round((begin + value) / total * width) - round(begin / total * width)
         begin += value
         spans.append((letter * min(width, cells), style))
@@ -111,15 +97,49 @@ def memory_bar(gpu: Gpu, summary: GpuSummary, width: int) -> Line:
     return tuple(span for span in spans if span[0])
 
 
+def bar_legend(gpu: Gpu, summary: GpuSummary) -> Line:
+    """ "w weights 15.3  k KV and pools 0.4  · free 123.8 GiB": the letters of the bar, as far as they occur."""
+    if not gpu.total_bytes or gpu.used_bytes is None:
+        return ((" ? the card does not tell", "dim"),)
+    parts = [part for part in _bar_parts(gpu, summary) if part[3] >= GIB / 20]
+    free = max(0.0, gpu.total_bytes - gpu.used_bytes)
+    spans: list[tuple[str, str]] = [(" ", "")]
+    for letter, style, name, value in (*parts, ("·", "track", "free", free)):
+        spans += [(letter, style), (f" {name} {gib(value)}  ", "dim")]
+    return (*spans[:-1], (spans[-1][0].rstrip() + " GiB", "dim"))
+
+
+def _bar_parts(gpu: Gpu, summary: GpuSummary) -> list[tuple[str, str, str, float]]:
+    """(letter, style, name, bytes) of what holds the memory. Weights, KV cache and graphs are what the log says."""
+    parts: list[tuple[str, str, str, float]] = []
+    left = float(sum(one.used_bytes or 0 for one in summary.held if one.kind == "rank"))
+    for letter, style, name, value in (
+        ("w", "info", "weights", summary.plan.weights_bytes),
+        ("k", "accent", "KV and pools", summary.plan.kv_bytes),
+        ("g", "ok", "graphs", summary.plan.graph_bytes),
+    ):
+        took = min(left, max(0.0, value or 0.0))
+        parts.append((letter, style, name, took))
+        left -= took
+    parts.append(("r", "strong", "rest of the ranks (context, NCCL)", left))
+    server = sum(one.used_bytes or 0 for one in summary.held if one.kind in ("server", "mps"))
+    parts.append(("s", "", "other processes of the server", server))
+    foreign = sum(one.used_bytes or 0 for one in summary.held if one.foreign)
+    parts.append(("x", "warn", "processes of others", foreign))
+    unlisted = max(0.0, (gpu.used_bytes or 0) - sum(value for *_, value in parts))
+    parts.append(("?", "dim", "listed for no process", unlisted))
+    return parts
+
+
 def _plan(summary: GpuSummary) -> list[Line]:
     plan = summary.plan
     rows = _head("what the log says that the ranks took here (its GB are GiB)")
     known = [
-        _fact(f"{letter} {name}", size(value), "strong")
-        for letter, name, value in (
-            ("w", "weights", plan.weights_bytes),
-            ("k", "KV and pools", plan.kv_bytes),
-            ("g", "graphs", plan.graph_bytes),
+        _fact(name, size(value), "strong")
+        for name, value in (
+            ("weights", plan.weights_bytes),
+            ("KV and pools", plan.kv_bytes),
+            ("graphs", plan.graph_bytes),
         )
         if value is not None
     ]
@@ -132,10 +152,7 @@ def _plan(summary: GpuSummary) -> list[Line]:
             apart = summary.free_bytes - plan.free_bytes
             note = f"the card has {gib(summary.free_bytes)} now, {size(abs(apart))} {'more' if apart > 0 else 'less'}"
         rows.append(_fact("left", size(plan.free_bytes), "", note))
-    letters = (
-        "r: the rest of the ranks (context, NCCL), s: the server's other processes, x: foreign, ?: nobody listed"
-    )
-    return [*rows, ((f" in the bar {letters}", "dim"),)]
+    return rows
 
 
 def _expected(snapshot: Snapshot, index: int) -> list[Line]:
@@ -145,13 +162,13 @@ def _expected(snapshot: Snapshot, index: int) -> list[Line]:
         return []
     source = f"{plan.learned} finished starts" if plan.learned else "the headers of the shards"
     rows = _head(f"what a rank was expected to take here, by {source}")
-    rows.append(_fact("  weights", size(plan.weights_bytes), "strong", f"error up to {plan.error:.0%}"))
+    rows.append(_fact("weights", size(plan.weights_bytes), "strong", f"error up to {plan.error:.0%}"))
     if plan.kv_bytes is not None:
         share = {"argument": "asked for", "formula": "as the server computes it", "default": "its default"}
         tokens = "" if plan.tokens is None else f"{plan.tokens:,} tokens; "
         note = f"{tokens}share {plan.share}, {share.get(plan.share_from, '')}"
-        rows.append(_fact("  KV and pools", size(plan.kv_bytes), "strong", note))
-        rows.append(_fact("  graphs", "?", "dim", f"with activations they have {size(plan.reserve_bytes)}"))
+        rows.append(_fact("KV and pools", size(plan.kv_bytes), "strong", note))
+        rows.append(_fact("graphs", "?", "dim", f"with activations they have {size(plan.reserve_bytes)}"))
     return rows
 
 

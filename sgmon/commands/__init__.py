@@ -35,3 +35,11 @@ def exit_code_of(snapshot: Snapshot) -> int:
 def exit_code(state: str) -> int:
     """The exit code of a state; everything that is neither an end nor ready is "not ready (yet)"."""
     return _BY_STATE.get(state, NOT_READY)
+
+
+#: for the help and the man page
+EXIT_CODES = """\
+  0 ready            3 stalled or stopped (check, wait --fail-fast: sure to fail)
+  1 sgmon failed     4 not ready in time, or ended before
+  2 wrong usage      5 crashed            6 no server
+  wait itself was ended: 130 by Ctrl-C, 143 by SIGTERM"""

@@ -10,7 +10,7 @@ import msgspec
 
 from sgmon.commands.gpus import ask_gpu
 from sgmon.commands.output import print_json
-from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.commands.watching import UsageError, add_no_gpu, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
@@ -22,6 +22,7 @@ _SIGN = {"ok": "ok  ", "note": "note", "bad": "BAD ", "unknown": "?   "}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_no_gpu(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
 
 

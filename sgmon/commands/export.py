@@ -17,7 +17,15 @@ from sgmon.commands import FAILED
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import say_no_server
-from sgmon.commands.watching import UsageError, add_target_arguments, number, say_usage, seconds, settings_from
+from sgmon.commands.watching import (
+    UsageError,
+    add_target_arguments,
+    add_watch_arguments,
+    number,
+    say_usage,
+    seconds,
+    settings_from,
+)
 from sgmon.discovery import TargetError, find
 from sgmon.export.fleet.answers import HOLD_S
 from sgmon.export.fleet.metrics import metrics
@@ -35,6 +43,7 @@ TEXTFILE_S = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_watch_arguments(parser)
     add_host_arguments(parser)
     group = parser.add_argument_group("export")
     group.add_argument(

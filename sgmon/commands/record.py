@@ -12,7 +12,7 @@ from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine, source_of
 from sgmon.commands.output import say_no_server
 from sgmon.commands.speaker import Speaker
-from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
+from sgmon.commands.watching import UsageError, add_target_arguments, add_watch_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.export.text import progress_line
 from sgmon.model import ProbeStatus, Snapshot
@@ -21,6 +21,7 @@ from sgmon.recording.writer import NAME, Recorder
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_watch_arguments(parser)
     add_host_arguments(parser)
     parser.add_argument("file", metavar="FILE", help="e.g. start.jsonl.gz")
     parser.add_argument("--until-end", action="store_true", help="stop when ready, crashed or ended")

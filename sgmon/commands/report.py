@@ -9,7 +9,14 @@ from pathlib import Path
 from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.bundling import BundleError, make, write
 from sgmon.commands.live import live_engine
-from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
+from sgmon.commands.watching import (
+    UsageError,
+    add_target_arguments,
+    add_watch_arguments,
+    say_usage,
+    seconds,
+    settings_from,
+)
 from sgmon.discovery import TargetError, find
 from sgmon.model import Role, Snapshot
 from sgmon.recording.codec import RecordingError
@@ -23,6 +30,7 @@ _STACKS_S = 8.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_watch_arguments(parser, takes_stacks=False)
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="", help="default: sgmon-report-TIME-STATE.zip here"
     )

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait", action="store_true", help="no screen: wait as `sgmon wait` does, with its exit codes"
     )
-    add_waiting_arguments(parser)
+    add_waiting_arguments(parser.add_argument_group("with --wait"))
     add_watch_dir(parser)
     add_screen_arguments(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the server's command line")

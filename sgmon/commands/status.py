@@ -18,7 +18,14 @@ from sgmon.commands import NOT_READY, READY, exit_code_of
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.output import print_json, say_no_server
-from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
+from sgmon.commands.watching import (
+    UsageError,
+    add_target_arguments,
+    add_watch_arguments,
+    say_usage,
+    seconds,
+    settings_from,
+)
 from sgmon.discovery import TargetError, find
 from sgmon.export.fleet.answers import CHECKS, answer
 from sgmon.export.json import status_report
@@ -31,6 +38,7 @@ from sgmon.watch.engine import Engine
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
+    add_watch_arguments(parser)
     add_host_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
     parser.add_argument(

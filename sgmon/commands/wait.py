@@ -12,14 +12,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis.crash import OPEN
-from sgmon.commands import NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
+from sgmon.commands import EXIT_CODES, FAILED, NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.narrator import Narrator
 from sgmon.commands.output import print_json, say_no_server
 from sgmon.commands.speaker import Speaker
-from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, seconds, settings_from
+from sgmon.commands.watching import (
+    UsageError,
+    add_target_arguments,
+    add_watch_arguments,
+    say_usage,
+    seconds,
+    settings_from,
+)
 from sgmon.discovery import TargetError, find
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
@@ -36,13 +43,15 @@ CAUSE_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"exit codes:\n{EXIT_CODES}"
     add_target_arguments(parser)
+    add_watch_arguments(parser)
     add_host_arguments(parser)
     add_waiting_arguments(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress lines")
 
 
-def add_waiting_arguments(parser: argparse.ArgumentParser) -> None:
+def add_waiting_arguments(parser: argparse._ActionsContainer) -> None:
     """Those that `sgmon run --wait` has too."""
     parser.add_argument("--timeout", metavar="T", default="30m", help="give up after this long (default 30m)")
     parser.add_argument(
@@ -147,8 +156,15 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
             engine.source.stop()
 
     old = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    asked_to_end = 0
+
+    def end(number: int, _: object) -> None:
+        nonlocal asked_to_end
+        asked_to_end = asked_to_end or number
+        engine.source.stop()
+
     for number in old:
-        signal.signal(number, lambda *_: engine.source.stop())
+        signal.signal(number, end)
     engine.subscribe(look)
     engine.run_here()
     for line in narrator.end():
@@ -156,7 +172,9 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
     engine.stop()
     for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
         signal.signal(number, handler)
-    code = 130 if waiting.code is None else waiting.code
+    code = waiting.code
+    if code is None:  # as a shell sees a process that a signal ended
+        code = 128 + asked_to_end if asked_to_end else FAILED
     _finish(engine, replace(last, saved=engine.snapshot.saved), code, at_end, speaker, narrator)
     return code
 

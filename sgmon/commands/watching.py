@@ -18,11 +18,13 @@ class UsageError(Exception):
     """Wrong usage: one sentence, and what to try."""
 
 
-def add_target_arguments(parser: argparse.ArgumentParser) -> None:
+def add_target_arguments(parser: argparse.ArgumentParser, *, stdin: bool = True) -> None:
+    """Those of every command that looks at a server. stdin: its log may come through this command's own input."""
     group = parser.add_argument_group("which server (default: the newest on this machine)")
     group.add_argument("--pid", metavar="N", help="any process of the server")
     group.add_argument("--port", metavar="N", help="the server that was started with this HTTP port")
-    group.add_argument("--log", metavar="FILE", default="", help="read this log instead of fd 1 and 2; - reads stdin")
+    other = "read this log instead of fd 1 and 2"
+    group.add_argument("--log", metavar="FILE", default="", help=f"{other}; - reads stdin" if stdin else other)
     group.add_argument(
         "--log-command",
         metavar="CMD",
@@ -30,13 +32,23 @@ def add_target_arguments(parser: argparse.ArgumentParser) -> None:
         help="read what this prints, e.g. 'kubectl logs -f POD' (no shell)",
     )
     group.add_argument("--proc-root", metavar="DIR", default="/proc", help="another /proc (a container's)")
+
+
+def add_watch_arguments(parser: argparse.ArgumentParser, *, takes_stacks: bool = True) -> None:
+    """Those of a command that watches for a while. takes_stacks: at a suspicion it takes them by itself."""
+    group = parser.add_argument_group("how it is watched")
     group.add_argument("--interval", metavar="S", default="1", help="seconds between readings of /proc (default 1)")
-    group.add_argument(
-        "--no-auto-evidence", action="store_true", help="take no stacks by itself at the first suspicion"
-    )
+    if takes_stacks:
+        group.add_argument(
+            "--no-auto-evidence", action="store_true", help="take no stacks by itself at the first suspicion"
+        )
     add_watch_dir(group)
-    group.add_argument("--no-gpu", action="store_true", help="do not load NVML")
+    add_no_gpu(group)
     group.add_argument("--no-http", action="store_true", help="look at the port in /proc only")
+
+
+def add_no_gpu(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument("--no-gpu", action="store_true", help="do not load NVML")
 
 
 def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +75,9 @@ def watch_dirs(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def settings_from(args: argparse.Namespace) -> Settings:
-    """Settings from parsed arguments. Raises ``UsageError`` with words."""
+    """Settings from parsed arguments; an option that the command does not have is as if it were not given. Raises
+    ``UsageError`` with words."""
+    given = vars(args)
     root = Path(args.proc_root)
     try:
         hosts, via = hosts_of(args) if "host" in args else ((), "")
@@ -79,11 +93,11 @@ def settings_from(args: argparse.Namespace) -> Settings:
         log_fd=log_fd,
         log_command=log_command,
         proc_root=str(root),
-        interval_s=_seconds("--interval", args.interval, 0.2, 60.0),
-        auto_evidence=not args.no_auto_evidence,
-        watch_dirs=watch_dirs(args),
-        gpu=not args.no_gpu,
-        probe_http=not args.no_http,
+        interval_s=_seconds("--interval", given.get("interval", "1"), 0.2, 60.0),
+        auto_evidence=not given.get("no_auto_evidence", False),
+        watch_dirs=watch_dirs(args) if "watch_dir" in given else (),
+        gpu=not given.get("no_gpu", False),
+        probe_http=not given.get("no_http", False),
         hosts=hosts,
         via=via,
         remote_python=args.remote_python if hosts else "",

@@ -14,7 +14,7 @@ from tests.ui.screen import SIZES, give, rows_of, running, text_of
 from tui_app.gpu_screen import GpuScreen
 from tui_app.overview import Overview
 from widgets import gpu_layout, gpu_view
-from widgets.gpu_history import History, history, narrowed, stage_row
+from widgets.gpu_history import History, history, narrowed, stage_row, strip_rows
 from widgets.gpu_page import gpu_lines, memory_bar
 from widgets.gpu_text import growth_words
 from widgets.line import Line, plain, width_of
@@ -64,7 +64,7 @@ async def test_enter_opens_the_gpu_that_differs_and_n_turns_to_the_next(spin: Sn
         assert isinstance(app.screen, GpuScreen)
         words = text_of(app)
         assert "waited for: idle while GPU 0 spins in a collective" in words
-        assert "w weights       7.7 GiB" in words
+        assert "w weights 7.7" in words and " weights         7.7 GiB" in words
         assert "│graphs──" in words
         await pilot.press("n")
         await pilot.pause()
@@ -237,3 +237,21 @@ def test_a_growth_that_is_over_is_not_shown_as_going_on() -> None:
     rate = Growth(rate=14.3 * 2**30, flat_s=1.0)
     assert growth_words(GpuSummary(0, growth=rate)) == "+14.3 GiB/s"
     assert growth_words(GpuSummary(0, growth=replace(rate, flat_s=6.0))) == "flat for 6s"
+
+
+def test_a_stage_has_its_word_where_the_next_leaves_room_and_letters_are_explained() -> None:
+    short = (Stage("weights", 2, 4), Stage("kv", 12, 12.5), Stage("graphs", 13, None))
+    assert plain(stage_row(History(30.0, 1.0, (1.0,) * 30), short, 30)).startswith("  │weights  k│graphs──")
+    assert plain(stage_row(History(30.0, 1.0, (1.0,) * 30), (), 30)) == " " * 30
+    shown = strip_rows(History(30.0, 1.0, *((1.0,) * 30,) * 3), short, (80 * GIB, 700.0), 80)
+    assert any(plain(row).strip() == "k KV" for row in shown)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_letters_of_the_memory_bar_stand_below_it_at_every_width(width: int) -> None:
+    held = fakes.gpu(0, 76.1, processes=(GpuProcess(4800, 60 * GIB, "TP0", "sglang::scheduler_TP0"),))
+    rows = [plain(row) for row in gpu_lines(with_gpus(held), 0, width)]
+    bar = rows.index(" memory") + 1
+    legend = " ".join(rows[bar + 1 : bar + 4])
+    assert all(f" {letter} " in legend for letter in set(rows[bar].strip()))
+    assert not any("…" in row for row in rows[bar : bar + 4])

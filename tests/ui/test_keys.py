@@ -55,7 +55,7 @@ def log(app: SgmonApp, _: object) -> object:
 
 def scrolled(app: SgmonApp, _: object) -> object:
     lines = app.screen.lines  # type: ignore[attr-defined]
-    return lines.top, lines.left
+    return lines.top
 
 
 def called(app: SgmonApp, _: object) -> object:
@@ -185,8 +185,6 @@ PLACES: dict[str, Place] = {
             "page.pagedown": Case(scrolled, ("g",)),
             "page.top": Case(scrolled, ("G",)),
             "page.bottom": Case(scrolled, ("g",)),
-            "page.left": Case(scrolled, ("right",)),
-            "page.right": Case(scrolled),
         },
     ),
     "DetailScreen": Place(("3", "enter"), {"detail.dump": Case(stacks)}),

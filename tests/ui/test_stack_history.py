@@ -2,6 +2,8 @@
 
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.model import Frame, Role, Snapshot, StackDump, StacksReading, Thread
+from tests.ui import fakes
+from tests.ui.screen import running, text_of
 from tui_app.stack_history import since_before
 from widgets.line import plain
 
@@ -26,3 +28,15 @@ def test_ranks_that_are_unchanged_are_told_from_the_one_that_moved() -> None:
 def test_the_first_dump_has_nothing_before_it() -> None:
     now = (_dump(45.0, 1, "TP0", "barrier"), _dump(46.0, 1, "TP0", "barrier"))
     assert since_before(with_reading(Snapshot(), StacksReading(1, "", now)).stack_views[-1], None, "sglang") == []
+
+
+async def test_a_long_row_of_a_page_goes_on_below_and_is_copied_whole() -> None:
+    async with running(fakes.stuck(), (60, 20)) as (app, _, pilot):
+        await pilot.press("v")
+        await pilot.pause()
+        page = app.screen.lines  # type: ignore[attr-defined]
+        words = "word " * 30
+        page.show_page([((" label  ", "info"), (words.strip(), ""))])
+        await pilot.pause()
+        assert "".join(text_of(app).split()).count("word") == 30
+        assert page.page_text == f" label  {words.strip()}"

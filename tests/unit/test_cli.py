@@ -43,6 +43,28 @@ def test_bad_input(argv: list[str], code: int, words: str, capsys: pytest.Captur
     assert "Traceback" not in said
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["serve", "--no-auto-evidence"],
+        ["report", "--no-auto-evidence"],
+        ["stacks", "--watch-dir", "/tmp"],
+        ["stacks", "--no-http"],
+        ["doctor", "--interval", "2"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_a_command_would_ignore_is_none_of_its_own(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(argv)
+    assert f"unrecognized arguments: {argv[1]}" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([argv[0], "--help"])
+    assert argv[1] not in capsys.readouterr().out
+
+
 def test_a_pid_that_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as stranger:
         assert main(["status", "--pid", str(stranger.pid)]) == 6
