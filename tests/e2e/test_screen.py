@@ -14,30 +14,39 @@ ALTERNATE_OFF = b"\x1b[?1049l"
 MOUSE_OFF = b"\x1b[?1000l"
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(60, 15), (120, 40)])
-def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines(columns: int, rows: int) -> None:
-    with Terminal("demo", "stopped", "--speed", "4", columns=columns, rows=rows) as terminal:
-        terminal.until(
-            lambda text: "STOPPED" in text.split("\n")[0] and "TP1" in text.split("\n")[0] and "kill -CONT" in text,
-        )
-        terminal.press("qq")
-        assert terminal.wait() == 0
-        assert ALTERNATE_OFF in terminal.raw
-        tail = bytes(terminal.raw).split(ALTERNATE_OFF)[-1].decode(errors="replace")
-        said = [line for line in tail.replace("\r", "").split("\n") if line.strip("\x1b[]?0123456789hlm;= >")]
-        assert any("TP1" in line for line in said), said
+def test_a_stuck_rank_is_named_with_what_to_do_and_quitting_leaves_two_lines() -> None:
+    """On a small screen."""
+    with Terminal("demo", "stopped", "--speed", "4", columns=60, rows=15) as terminal:
+        terminal.until(_names_the_rank)
+        _quit(terminal)
 
 
-def test_stacks_come_at_a_key_press_and_the_way_back() -> None:
-    with Terminal("demo", "stopped", "--speed", "4") as terminal:
-        terminal.until(lambda text: "STOPPED" in text)
+def test_the_same_on_a_large_screen_and_stacks_come_at_a_key_press_and_the_way_back() -> None:
+    with Terminal("demo", "stopped", "--speed", "4", columns=120, rows=40) as terminal:
+        terminal.until(_names_the_rank)
         terminal.press("D")
         text = terminal.until(lambda text: "load_model" in text)
         assert "TP1" in text
         terminal.press("qq")
         terminal.until(lambda text: "workers" in text and "load_model" not in text)
         terminal.press("?")
-        terminal.until(lambda text: "help" in text.splitlines()[0].lower() or "this help" in text)
+        terminal.until(lambda text: "this help" in text)
+        terminal.press("q")
+        terminal.until(lambda text: "this help" not in text)
+        _quit(terminal)
+
+
+def _names_the_rank(text: str) -> bool:
+    return "STOPPED" in text.split("\n")[0] and "TP1" in text.split("\n")[0] and "kill -CONT" in text
+
+
+def _quit(terminal: Terminal) -> None:
+    terminal.press("qq")
+    assert terminal.wait() == 0
+    assert ALTERNATE_OFF in terminal.raw
+    tail = bytes(terminal.raw).split(ALTERNATE_OFF)[-1].decode(errors="replace")
+    said = [line for line in tail.replace("\r", "").split("\n") if line.strip("\x1b[]?0123456789hlm;= >")]
+    assert any("TP1" in line for line in said), said
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
