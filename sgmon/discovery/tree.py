@@ -89,6 +89,8 @@ class Members(Struct):
             except OSError as err:
                 if files.is_own_limit(err):
                     raise
+                if not files.is_gone(err):
+                    present.discard(pid)  # not read yet: looked at again
         self._seen |= present
         self._adopt(fresh)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import NamedTuple
 
@@ -46,11 +47,17 @@ def parse(data: bytes) -> Stat:
 
 
 def read(root: str, pid: int) -> Stat:
-    """Raises OSError (ENOENT, ESRCH: gone). A torn line counts as gone: the process ended while it was read."""
+    """Raises OSError. ENOENT, ESRCH: gone. EIO: what was read is no stat line, twice; that tells of no end, since the
+    kernel answers ESRCH where the process ended while it was read."""
+    path = f"{root}/{pid}/stat"
     try:
-        return parse(files.small(f"{root}/{pid}/stat"))
+        return parse(files.small(path))
+    except ValueError:
+        pass
+    try:
+        return parse(files.small(path))
     except ValueError as err:
-        raise ProcessLookupError(3, f"{root}/{pid}/stat: {err}") from None
+        raise OSError(errno.EIO, str(err), path) from None
 
 
 def cmdline(root: str, pid: int) -> tuple[str, ...]:

@@ -249,6 +249,33 @@ def test_death_and_restart(fake):
     assert (again.server.start_ticks, again.gone_pid) == (5000, None) and watched.server == again.server
 
 
+def test_a_state_that_cannot_be_read_is_no_end_of_the_server(fake, monkeypatch):
+    serve(fake, 100)
+    server_probe, watched = probe(fake)
+    monkeypatch.setattr(server_probe, "_pause_s", lambda *_: 0.0)
+    first = server_probe.read()
+    whole = (fake.root / "100" / "stat").read_bytes()
+    (fake.root / "100" / "stat").write_bytes(b"100 (pyt")
+    with pytest.raises(ProbeError, match="process 100 cannot be read"):
+        server_probe.read()
+    (fake.root / "100" / "stat").write_bytes(whole)
+    again = server_probe.read()
+    assert again.gone_pid is None and again.server.key == first.server.key
+
+
+def test_a_member_that_could_not_be_read_is_found_at_the_next_look(fake):
+    fake.add(100, LAUNCH)
+    fake.add(110, ["python", "spawn"], ppid=100)
+    whole = (fake.root / "110" / "stat").read_bytes()
+    (fake.root / "110" / "stat").write_bytes(b"")
+    members = Members(str(fake), 100, 1000)
+    members.refresh()
+    assert list(members.members) == [100]
+    (fake.root / "110" / "stat").write_bytes(whole)
+    members.refresh()
+    assert list(members.members) == [100, 110]
+
+
 def test_an_older_server_does_not_take_the_place_of_a_dead_one(fake):
     serve(fake, 100, 31000)
     serve(fake, 200, 31001)

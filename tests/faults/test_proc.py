@@ -264,12 +264,22 @@ def test_a_path_of_the_log_with_escapes(tmp_path: Path, screen: Screen) -> None:
 
 
 def test_stat_is_garbage(watch: Watch, world: World) -> None:
-    """A torn line counts as an end: the next look is whole again and takes it back."""
+    """What it was stands, what it is now is unknown; no process has ended for that, neither a rank nor the launcher."""
     for garbage in (b"", b"110", b"110 (x", b"\0" * 300, b"x (y) z " + b"q " * 60):
-        (world.root / str(TP0) / "stat").write_bytes(garbage)
-        watch.until(lambda json: rank(json, TP0)["gone"])
+        for pid in (TP0, LAUNCHER):
+            (world.root / str(pid) / "stat").write_bytes(garbage)
+        watch.until(lambda _: unreadable(watch) == {TP0, LAUNCHER})
+        said = watch.json
+        assert not any(one["gone"] for one in said["ranks"]) and said["state"] in ("progressing", "unknown"), said
+        world.launcher()
         world.rank(TP0, "TP0")
-        watch.until(lambda json: not rank(json, TP0)["gone"])
+        watch.until(lambda _: not unreadable(watch))
+    assert watch.snapshot.restarts == 0
+
+
+def unreadable(watch: Watch) -> set[int]:
+    """Pids of the processes whose last reading stands."""
+    return {p.pid for p in watch.snapshot.procs.processes if any(gap.signal == "proc" for gap in p.missing)}
 
 
 def test_other_files_are_garbage(watch: Watch, world: World) -> None:

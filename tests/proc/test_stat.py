@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sgmon.proc import stat
+from sgmon.proc import files, stat
 from tests.proc.fake import FakeProc, stat_line
 
 
@@ -20,15 +20,23 @@ def test_bytes_that_are_no_utf8_are_replaced():
     assert stat.parse(stat_line(1, "\udcff\udcfe", "S", 0, 1, 1)).comm == "��"
 
 
-def test_a_torn_line_counts_as_gone(tmp_path):
+@pytest.mark.parametrize("torn", [b"", b"5 (sleep) S 1 2"])
+def test_a_torn_line_is_read_once_more(tmp_path, monkeypatch, torn):
     fake = FakeProc(tmp_path)
     fake.add(5, ["sleep"])
-    (fake.root / "5" / "stat").write_bytes(b"5 (sleep) S 1 2")
-    with pytest.raises(ProcessLookupError):
+    whole, answers = files.small(f"{fake}/5/stat"), [torn]
+    monkeypatch.setattr(stat.files, "small", lambda path: answers.pop() if answers else whole)
+    assert stat.read(str(fake), 5).comm == "sleep"
+
+
+@pytest.mark.parametrize("torn", [b"", b"5 (sleep) S 1 2"])
+def test_a_line_that_stays_torn_is_no_end(tmp_path, torn):
+    fake = FakeProc(tmp_path)
+    fake.add(5, ["sleep"])
+    (fake.root / "5" / "stat").write_bytes(torn)
+    with pytest.raises(OSError) as seen:
         stat.read(str(fake), 5)
-    (fake.root / "5" / "stat").write_bytes(b"")
-    with pytest.raises(ProcessLookupError):
-        stat.read(str(fake), 5)
+    assert not files.is_gone(seen.value) and not files.is_own_limit(seen.value)
 
 
 def test_our_own_process():

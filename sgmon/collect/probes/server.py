@@ -81,7 +81,9 @@ class ServerProbe:
                 try:
                     return find(settings.proc_root, replace(settings, pid=old.pid), old)
                 except TargetError:
-                    pass  # it has ended this moment
+                    if _is_unreadable(settings.proc_root, old.pid):
+                        raise ProbeError(f"the state of process {old.pid} cannot be read") from None
+                    # it has ended this moment
             found = _successor(settings, old)
         except TargetError as err:
             raise ProbeError(err.words, err.remedy) from None
@@ -96,6 +98,14 @@ def alive(root: str, server: Server) -> bool:
         return not files.is_gone(err) or (root == "/proc" and _hidden_only(root, server.pid))
     ended = seen.state in ("Z", "X") and seen.threads <= 1
     return seen.start_ticks == server.start_ticks and not ended
+
+
+def _is_unreadable(root: str, pid: int) -> bool:
+    try:
+        stat.read(root, pid)
+    except OSError as err:
+        return not files.is_gone(err)
+    return False
 
 
 def _hidden_only(root: str, pid: int) -> bool:
