@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from sgmon.collect.probes.base import Clock
-from sgmon.collect.source import TICK_S, Source
+from sgmon.collect.source import TICK_S
 from sgmon.model import Event, ProcsReading
 from sgmon.remote.source import RemoteSource
 
@@ -19,24 +19,22 @@ END_S = 0.7
 
 
 class MergedSource:
-    """Events of all sources, and ticks of its own. local: this machine too, whose events have no node."""
+    """Events of all nodes, and ticks of its own."""
 
     replay = ""
 
-    def __init__(self, nodes: Sequence[RemoteSource], clock: Clock, local: Source | None = None) -> None:
+    def __init__(self, nodes: Sequence[RemoteSource], clock: Clock) -> None:
         self.clock = clock
         self.epoch = clock.epoch
         self.nodes = tuple(nodes)
         self.dropped = 0  # events that found no place in the queue
-        self._local = local
         self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
         self._stopping = threading.Event()
         self._numbers = itertools.count(1)
         self._pids: dict[str, frozenset[int]] = {}  # node -> pids of its newest reading
 
     def __iter__(self) -> Iterator[Event]:
-        sources: list[Source] = [*self.nodes, *([self._local] if self._local is not None else [])]
-        threads = [threading.Thread(target=self._run, args=(one,), name="node", daemon=True) for one in sources]
+        threads = [threading.Thread(target=self._run, args=(one,), name="node", daemon=True) for one in self.nodes]
         for thread in threads:
             thread.start()
         ticked = float("-inf")
@@ -56,7 +54,7 @@ class MergedSource:
             yield event
         self._join(threads)
 
-    def _run(self, source: Source) -> None:
+    def _run(self, source: RemoteSource) -> None:
         for event in source:
             if event.kind != "tick":
                 self._put(event)
@@ -85,8 +83,6 @@ class MergedSource:
         self._stopping.set()
         for node in self.nodes:
             node.stop()
-        if self._local is not None:
-            self._local.stop()
         try:
             self._queue.put_nowait(Event(self.clock.stamp(), "tick"))
         except queue.Full:
@@ -102,10 +98,6 @@ class MergedSource:
             wanted = self._wanted(one.name, pids, node)
             if wanted is None or wanted:
                 asked = one.request_stacks(wanted, samples, native, why, number) is not None or asked
-        if self._local is not None and not node:
-            wanted = self._wanted("", pids, node)
-            if wanted is None or wanted:
-                return self._local.request_stacks(wanted, samples, native, why) or (number if asked else None)
         return number if asked else None
 
     def _wanted(self, name: str, pids: Sequence[int] | None, node: str) -> list[int] | None:
@@ -117,7 +109,7 @@ class MergedSource:
         return list(pids) if node else [pid for pid in pids if pid in self._pids.get(name, ())]
 
     def request_ras(self) -> None:
-        for one in (*self.nodes, *([self._local] if self._local is not None else [])):
+        for one in self.nodes:
             one.request_ras()
 
     def choose(self, pid: int, node: str = "") -> None:
@@ -125,5 +117,3 @@ class MergedSource:
         for one in self.nodes:
             if one.name == node or (not node and pid in self._pids.get(one.name, ())):
                 one.choose(pid)
-        if self._local is not None and not node and pid in self._pids.get("", ()):
-            self._local.choose(pid)

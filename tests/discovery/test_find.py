@@ -251,7 +251,7 @@ def test_death_and_restart(fake):
 
 def test_a_state_that_cannot_be_read_is_no_end_of_the_server(fake, monkeypatch):
     serve(fake, 100)
-    server_probe, watched = probe(fake)
+    server_probe, _ = probe(fake)
     monkeypatch.setattr(server_probe, "_pause_s", lambda *_: 0.0)
     first = server_probe.read()
     whole = (fake.root / "100" / "stat").read_bytes()

@@ -95,7 +95,8 @@ def _eta_of_bar(context: Context, bar: Bar) -> float | None:
 
 
 def load_fact(load: Load) -> Evidence:
-    """ "4.2 of 15.3 GiB read (27%), 507 MiB/s, 22s to go, ext4 on /models"."""
+    """How far the weight load is, how fast, what is left, and from where, as evidence; what is unknown is left out:
+    "4.2 GiB of 15.3 GiB read, 27% by the bytes, 507 MiB/s, 22s to go, ext4 on /models"."""
     parts = []
     if load.done_bytes is not None:
         whole = f" of {size(load.total_bytes)}" if load.total_bytes else ""
