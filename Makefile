@@ -57,8 +57,8 @@ mutants: $(READY)
 
 # what sgmon says of each recording, and reads in each log, as the tests keep it, after a change that is meant
 goldens: $(READY)
-	$(BIN)/pytest -q --snapshot-update -k as_it_was tests/diagnosis/test_recordings.py tests/log/test_goldens.py \
-	    tests/servers/test_goldens.py
+	$(BIN)/pytest -q --snapshot-update tests/deaths tests/diagnosis tests/foresight tests/log/test_goldens.py \
+	    tests/servers/test_goldens.py tests/vllm
 
 # the pictures of the overview that the tests keep, after a change that is meant
 snapshots: $(READY)

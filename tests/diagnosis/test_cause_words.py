@@ -45,6 +45,7 @@ CHAIN = (
             "TP1: out of GPU memory (weight load): 924.00 MiB asked, 230.00 MiB free",
         ),
     ],
+    ids=["key", "module", "assertion", "bare-assertion", "json", "memory"],
 )
 def test_the_headline_carries_the_fact(block: str, headline: str) -> None:
     world = World(2).to("weights")

@@ -16,11 +16,13 @@ from sgmon.model import (
     Role,
     Server,
     ServerReading,
+    Snapshot,
     StartReading,
     Verdict,
 )
 from sgmon.servers.family import Launch
 from sgmon.servers.vllm.server_args import from_launch
+from tests.diagnosis.verdict_history import VerdictHistory
 
 EPOCH = 1_795_950_000.0
 ENGINE = "INFO 11-29 22:55:31 [core.py:112] Initializing a V1 LLM engine (v0.32.0) with config: model='m'"
@@ -34,10 +36,11 @@ BEAT = "INFO 11-29 22:57:09 [core.py:1801] Waiting for READY message from DP Coo
 READY = "INFO:     Application startup complete."
 
 
-class Start:
+class Start(VerdictHistory):
     """A vLLM server in front of the real store: an idle tree, log lines and port readings when the test says so."""
 
     def __init__(self, words: str, *below: Process) -> None:
+        super().__init__()
         args = from_launch(Launch("serve", ("m", *words.split())), lambda path: {})
         self.server = Server(
             500,
@@ -51,14 +54,19 @@ class Start:
         )
         self.below = below
         self.store, self.t, self.offset = Store(EPOCH), 0.0, 0
-        self.store.step(Event(0.0, "server", ServerReading(self.server)))
+        self.step(Event(0.0, "server", ServerReading(self.server)))
         self.seen: list[Verdict] = []
+
+    def step(self, event: Event) -> Snapshot:
+        snapshot = self.store.step(event)
+        self.note(snapshot)
+        return snapshot
 
     def log(self, name: str, *lines: str) -> None:
         text = "".join(f"({name} pid=510) {line}\n" if name else f"{line}\n" for line in lines)
         reading = LogReading("/l", "8:1", self.offset, text, self.offset + len(text))
         self.offset += len(text)
-        self.store.step(Event(self.t, "log", reading))
+        self.step(Event(self.t, "log", reading))
 
     def run(self, seconds: float, busy: float = 0.0) -> Verdict:
         """Time passes; the processes below the launcher use ``busy`` of a core each."""
@@ -66,13 +74,13 @@ class Start:
             self.t += 1.0
             launcher = Process(500, 1, 1, Role.LAUNCHER, state="S", threads=90, cpu_s=30.0)
             below = [_with(one, 5.0 + busy * self.t) for one in self.below]
-            self.store.step(Event(self.t, "procs", ProcsReading((launcher, *below), uid=0)))
-            self.seen.append(self.store.step(Event(self.t, "tick")).verdict)
+            self.step(Event(self.t, "procs", ProcsReading((launcher, *below), uid=0)))
+            self.seen.append(self.step(Event(self.t, "tick")).verdict)
         return self.store.snapshot.verdict
 
     def health(self, answer: str, status: int | None = None) -> None:
         listeners = (Listener("0.0.0.0:8000", 500, True),) if answer == "http" else ()
-        self.store.step(Event(self.t, "port", PortReading("0.0.0.0", 8000, answer, status, listeners=listeners)))
+        self.step(Event(self.t, "port", PortReading("0.0.0.0", 8000, answer, status, listeners=listeners)))
 
 
 def _with(process: Process, cpu_s: float) -> Process:
