@@ -174,7 +174,10 @@ def _stamped(text: str, found: Origin) -> bool:
 
 
 def _nccl(match: re.Match[str], found: Origin) -> None:
-    found.rank = f"TP{match['gpu']}"
-    found.rank_inferred = True
+    if (
+        not found.rank
+    ):  # the server's own prefix says it better: a GPU's number is the rank's only from --base-gpu-id 0
+        found.rank = f"TP{match['gpu']}"
+        found.rank_inferred = True
     found.level = "warning" if match["level"] in ("WARN", "ERROR") else "info"
     found.source = "nccl"
