@@ -12,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from sgmon.units import seconds_of
+
 
 class ConfigError(Exception):
     """A file or variable that cannot be used: which, why, and what would do."""
@@ -25,6 +27,7 @@ class Option(Struct, frozen=True):
     default: bool | str
     words: str
     is_inverse: bool = False
+    is_duration: bool = False
 
     @property
     def variable(self) -> str:
@@ -43,12 +46,12 @@ OPTIONS = (
     Option("theme", "theme", "auto", "auto, dark, light, or a Textual theme, e.g. nord"),
     Option("ascii", "ascii", False, "no glyphs beyond ASCII"),
     Option("mouse", "no_mouse", True, "take the mouse", is_inverse=True),
-    Option("interval", "interval", "1", "seconds between readings of /proc"),
+    Option("interval", "interval", "1", "seconds between readings of /proc", is_duration=True),
     Option("auto_evidence", "no_auto_evidence", True, "take stacks at the first suspicion", is_inverse=True),
     Option("gpu", "no_gpu", True, "load NVML", is_inverse=True),
     Option("http", "no_http", True, "ask the server's port", is_inverse=True),
-    Option("timeout", "timeout", "30m", "sgmon wait gives up after this long"),
-    Option("stall", "stall", "30s", "how long a stalled verdict must hold for sgmon wait"),
+    Option("timeout", "timeout", "30m", "sgmon wait gives up after this long", is_duration=True),
+    Option("stall", "stall", "30s", "how long a stalled verdict must hold for sgmon wait", is_duration=True),
 )
 KEYS = "keys"
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
@@ -182,7 +185,7 @@ def _is_switch(option: Option) -> bool:
 
 def _from_text(option: Option, text: str) -> bool | str:
     if not _is_switch(option):
-        return text
+        return _checked(option, text, option.variable)
     if text.lower() not in _SWITCHES:
         raise ConfigError(f"{option.variable}={text}: a switch is 1 or 0")
     return _SWITCHES[text.lower()]
@@ -195,4 +198,10 @@ def _from_file(option: Option, value: object, path: Path) -> bool | str:
         return value
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ConfigError(f"{path}: {option.name} is a text or a number, not {value!r}")
-    return str(value)
+    return _checked(option, str(value), str(path))
+
+
+def _checked(option: Option, text: str, source: str) -> str:
+    if option.is_duration and seconds_of(text) is None:
+        raise ConfigError(f"{source}: {option.name} is a duration such as 1, 90s, 30m or 2h, not {text!r}")
+    return text

@@ -9,6 +9,7 @@ class Settings(Struct, frozen=True):
     """All choices of one watch. Empty or None means: find out."""
 
     pid: int | None = None
+    is_started: bool = False  # by sgmon run: the pid is a server, or starts one, later
     port: int | None = None
     log: str = ""  # a file, or "-": the descriptor ``log_fd``
     log_fd: int | None = None

@@ -29,6 +29,15 @@ def rate(bytes_per_s: float | None) -> str:
     return "?" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
 
 
+def seconds_of(text: str) -> float | None:
+    """The seconds of a duration that a person wrote: 90, 90s, 30m, 2h; None for anything else."""
+    factor = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:].lower(), 0.0)
+    try:
+        return float(text[:-1]) * factor if factor else float(text)
+    except ValueError:
+        return None
+
+
 def duration(seconds: float | None) -> str:
     """ "0.4s" below ten seconds, then "47s", "4m12s", "1h03m"; "?" when unknown."""
     if seconds is None:

@@ -60,6 +60,9 @@ def main(argv: list[str] | None = None) -> int:
         if at is None:
             return _watch(words)
         name, options = words[at], words[:at] + words[at + 1 :]
+        if name not in COMMANDS and (wrong := _unknown_option(words[:at])):
+            print(f"sgmon: {wrong}", file=sys.stderr)
+            return 2
         if name == "version":
             print(f"sgmon {__version__}")
             return 0
@@ -84,6 +87,19 @@ def _command_at(words: list[str]) -> int | None:
             return at
         skip = not skip and word in _WITH_VALUE
     return None
+
+
+def _unknown_option(words: list[str]) -> str:
+    """What is wrong with an option before a word that is no command, which may be its value; "" without one."""
+    known = watch_parser()._option_string_actions
+    for word in words:
+        name = word.partition("=")[0]
+        if name.startswith("-") and name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, known, n=1)
+            return f"no option {name!r}; " + (f"did you mean {near[0]}?" if near else "try: sgmon --help")
+    return ""
 
 
 def _command(name: str, words: list[str]) -> int:

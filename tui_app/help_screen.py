@@ -51,6 +51,14 @@ _STATE_WORDS = {
 }
 
 
+_STATES_WIDTH = 25
+_MARKS = (
+    "✓ done  ▶ now  · not yet",
+    "! differs from the other ranks    ~ inferred, not read",
+    "? could not be measured    not permitted: enter on the worker says what would help",
+)
+
+
 class HelpScreen(LinesScreen):
     """Generated from the key bindings."""
 
@@ -71,14 +79,12 @@ class HelpScreen(LinesScreen):
         rows.append(((" states", "title"),))
         for state in STATES:
             look = state_style(state)
-            rows.append(
-                (cell(f"   {look.glyph} {look.word}", 21, look.text_style), (_STATE_WORDS.get(state, ""), ""))
-            )
+            name = cell(f"   {look.glyph} {look.word}", _STATES_WIDTH, look.text_style)
+            rows += wrap((name, (_STATE_WORDS.get(state, ""), "")), width, indent=_STATES_WIDTH)
         rows += [
             (),
             ((" marks", "title"),),
-            (("   ✓ done  ▶ now  · not yet    ! differs from the other ranks    ~ inferred, not read", ""),),
-            (("   ? could not be measured    not permitted: enter on the worker says what would help", ""),),
+            *(wrapped for words in _MARKS for wrapped in wrap(((f"   {words}", ""),), width, indent=3)),
             (),
         ]
         title, _, rest = HELD_BACK.partition("\n")

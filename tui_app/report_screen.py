@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from sgmon.model import Snapshot
 from sgmon.text import clean
 from tui_app.lines_screen import LinesScreen
-from widgets.line import Line
+from widgets.line import Line, wrap
 
 if TYPE_CHECKING:
     from sgmon.export.bundle import Bundle
@@ -39,7 +39,8 @@ class ReportScreen(LinesScreen):
     def page_lines(self, snapshot: Snapshot, width: int) -> Sequence[Line]:
         rows: list[Line] = [((f" {clean(self._said, 400)}", "strong"),), ()]
         if self._bundle is not None:
-            rows += [((f" {clean(line, 400)}", ""),) for line in self._bundle.words()]
+            for line in self._bundle.words():
+                rows += wrap(((f" {clean(line, 400)}", ""),), width, indent=3)
             rows += [(), ((" Hashed paths, no log: sgmon report --paths=hash --no-log", "dim"),)]
         return rows
 

@@ -15,7 +15,7 @@ from tui_app.stack_history import since_before
 from widgets.line import Line
 from widgets.stack_lines import StackOptions, class_lines, dump_lines, newest_dumps
 
-_NATIVE_COST = "native frames stop each process for 0.1 to 2 s while it is read: press n again to do it"
+_NATIVE_COST = "native frames stop each process for 0.4 to 3.4 s while it is read: press n again to do it"
 
 
 class Answer(NamedTuple):

@@ -54,7 +54,7 @@ def watch_run(args: argparse.Namespace) -> int:
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)
-    settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
+    settings = Settings(pid=started.child.pid, is_started=True, log=str(started.log), watch_dirs=watch_dirs(args))
     settings = _with_screen(settings, args)
     words, code = ending(started, _live(settings, started))
     print(words)
@@ -68,6 +68,8 @@ def watch_replay(args: argparse.Namespace) -> int:
 
     try:
         at_s = seconds("--at", args.at)
+        if not 0.0 <= args.speed <= 1000.0:
+            raise UsageError(f"--speed {args.speed:g} is out of range (0 to 1000)")
         source = ReplaySource(Path(args.file), speed=args.speed, hold=True)
     except RecordingError as err:
         return say_usage(UsageError(str(err)))

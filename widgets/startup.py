@@ -17,7 +17,6 @@ from widgets.panel import Panel
 from widgets.phases import DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
 
 _MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", "")}
-_BAR_NAMES = {"weights_progress": "weight shards", "graph_progress": "graph batches"}
 
 
 class BarView(NamedTuple):
@@ -121,7 +120,7 @@ def _bars(snapshot: Snapshot) -> tuple[BarView, ...]:
     newest = sorted(snapshot.log.bars, key=_bar_time, reverse=True)[:2]
     return tuple(
         BarView(
-            name=_BAR_NAMES.get(item.name, item.name.replace("_", " ")),
+            name=item.label,
             rank=item.rank,
             done=item.done,
             total=item.total,

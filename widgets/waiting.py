@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 class WaitingView(NamedTuple):
     """What the waiting page shows."""
 
-    looked_for: str
     for_s: int
     asked_s: int | None
     gpus: str
@@ -28,7 +27,7 @@ class WaitingView(NamedTuple):
 
 
 #: before the first snapshot
-_OPENING = WaitingView("", 0, None, "", "", "", "")
+_OPENING = WaitingView(0, None, "", "", "", "")
 
 
 class WaitingPanel(Panel[WaitingView], can_focus=False):
@@ -62,7 +61,6 @@ def select(snapshot: Snapshot) -> WaitingView:
         words += f", {clean(gpus[0].name, 40)}" if gpus[0].name else ""
         words += f", {gib(sum(used))} GiB in use" if used else ""
     return WaitingView(
-        looked_for=clean(snapshot.looked_for, 600),
         for_s=rough(snapshot.t),
         asked_s=None if probe is None or probe.last_ok_t is None else rough(snapshot.t - probe.last_ok_t),
         gpus=words,
@@ -77,8 +75,7 @@ def paint(view: WaitingView, width: int) -> list[Line]:
     from sgmon.servers import registry  # not before the first frame
 
     rows: list[Line] = [()]
-    look = view.looked_for or f"a running {registry.labels()} server"
-    rows += wrap(((" looking for  ", "info"), (look, "")), width - 1, indent=14)
+    rows += wrap(((" looking for  ", "info"), (f"a running {registry.labels()} server", "")), width - 1, indent=14)
     asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
     words = f"{age(view.for_s)}{asked}; this page turns by itself when one starts"
     rows += wrap(((" since        ", "info"), (words, "dim")), width - 1, indent=14)

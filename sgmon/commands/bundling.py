@@ -7,6 +7,7 @@ import threading
 from datetime import datetime
 from pathlib import Path
 
+from sgmon.commands.watching import UsageError
 from sgmon.export.bundle import Bundle, collect, pack
 from sgmon.model import Snapshot
 from sgmon.paths import private_folder, state_dir
@@ -18,6 +19,14 @@ DEADLINE_S = 30.0
 
 class BundleError(Exception):
     """There is no bundle: one sentence that says why."""
+
+
+def zip_path(name: str, text: str) -> Path | None:
+    """The file of an option; None for "". A report is a zip, so that no other ending will do. Raises UsageError."""
+    path = Path(text)
+    if not text or path.is_dir() or path.suffix.lower() == ".zip":
+        return path if text else None
+    raise UsageError(f"{name} {text}: a report is a zip; give a folder, or a name that ends in .zip")
 
 
 def name_for(snapshot: Snapshot) -> str:

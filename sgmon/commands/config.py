@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Mapping
 
 from sgmon.commands import USAGE
-from sgmon.config import ConfigError, as_toml, choices, config_path, keymap
+from sgmon.config import Choice, ConfigError, as_toml, choices, config_path, keymap
 from sgmon.paths import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", action="store_true", help="write the file with what is chosen now")
     parser.add_argument("--path", action="store_true", help="say where the file is")
+
+
+def _rows(chosen: tuple[Choice, ...], keys: Mapping[str, str], path: str) -> Iterator[str]:
+    """Name, value, source and meaning of each choice; then the keys of the file."""
+    rows = [(one.option.name, _shown(one.value), one.source, one.option.words) for one in chosen]
+    rows += [(f"keys.{name}", value, path, "the key of what has this id (make man)") for name, value in keys.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for *cells, words in rows:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), words])
+
+
+def _shown(value: bool | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,9 +39,7 @@ def run(args: argparse.Namespace) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             print(write_whole(path, [line.encode() + b"\n" for line in as_toml(chosen, keymap())]))
         else:
-            for one in chosen:
-                value = str(one.value).lower() if isinstance(one.value, bool) else one.value
-                print(f"{one.option.name:14} {value:12} {one.source:24} {one.option.words}")
+            print("\n".join(_rows(chosen, keymap(), str(path))))
             print(f"file: {path}{'' if path.exists() else ' (not there: sgmon config --write makes it)'}")
     except (ConfigError, OSError) as err:
         print(f"sgmon: {err}", file=sys.stderr)

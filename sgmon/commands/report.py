@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from sgmon.commands import FAILED, NO_SERVER, READY
-from sgmon.commands.bundling import BundleError, make, write
+from sgmon.commands.bundling import BundleError, make, write, zip_path
 from sgmon.commands.live import live_engine
 from sgmon.commands.watching import (
     UsageError,
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
+        wanted = zip_path("--output", args.output)
         engine = _of_recording(args.recording) if args.recording else _live(args)
     except UsageError as err:
         return say_usage(err)
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(bundle.words()), file=sys.stderr)
         if args.dry_run:
             return READY
-        path = write(bundle, Path(args.output) if args.output else None)
+        path = write(bundle, wanted)
     except BundleError as err:
         print(f"sgmon: {err}", file=sys.stderr)
         return FAILED

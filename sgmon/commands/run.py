@@ -21,7 +21,7 @@ from sgmon.collect.source import LiveSource
 from sgmon.commands import CRASHED
 from sgmon.commands.gpus import ask_gpu
 from sgmon.commands.live import live_engine
-from sgmon.commands.wait import AtEnd, add_waiting_arguments, wait_for, waiting_of
+from sgmon.commands.wait import add_waiting_arguments, at_end_of, wait_for, waiting_of
 from sgmon.commands.watching import UsageError, add_screen_arguments, add_watch_dir, say_usage, watch_dirs
 from sgmon.settings import Settings
 
@@ -82,15 +82,16 @@ def start(command: list[str], log: str) -> Started:
 def run(args: argparse.Namespace) -> int:
     """Without a screen (``--wait``). The screen is ``tui_app``'s."""
     try:
-        waiting = waiting_of(args)
+        waiting, at_end = waiting_of(args), at_end_of(args)
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)
     print(f"started pid {started.child.pid}, log {started.log}", file=sys.stderr)
     check_beside(args.command, started.child.pid)
-    settings = Settings(pid=started.child.pid, log=str(started.log), watch_dirs=watch_dirs(args))
-    waiting.ended = lambda: started.child.poll() is not None
-    code = wait_for(live_engine(settings), waiting, AtEnd(args.json, args.on_stall, args.report))
+    settings = Settings(pid=started.child.pid, is_started=True, log=str(started.log), watch_dirs=watch_dirs(args))
+    source = LiveSource(settings)
+    tell_the_end(started, source)
+    code = wait_for(live_engine(settings, source=source), waiting, at_end)
     words, code = ending(started, code)
     print(words, file=sys.stderr)
     return code

@@ -119,7 +119,14 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
         unseen = missing(last, asked)
         return replace(last, verdict=unfinished(last, unseen)) if unseen and not _any_heard(last) else last
     unseen = missing(last) or _unread(last)
-    return replace(last, verdict=unfinished(last, unseen)) if unseen else last
+    return replace(last, verdict=unfinished(last, unseen) if unseen else _with_a_way_on(last.verdict))
+
+
+def _with_a_way_on(verdict: Verdict) -> Verdict:
+    """One look cannot tell slow from hung: what would."""
+    if verdict.state != "unknown" or verdict.rule != "first-look" or verdict.next:
+        return verdict
+    return replace(verdict, next=(LOOK_LONGER,))
 
 
 def _unread(snapshot: Snapshot) -> tuple[str, ...]:
@@ -135,6 +142,7 @@ def _without_history(engine: Engine, last: Snapshot) -> Verdict:
     return store.verdict_without_history()
 
 
+LOOK_LONGER = NextStep("Look for longer", "sgmon status --seconds 10")
 PATIENCE_S = 2.0
 PATIENCE_MOST_S = 8.0
 #: the same for other machines: a jump host, and Python's start there
@@ -182,7 +190,7 @@ def unfinished(snapshot: Snapshot, unseen: Sequence[str]) -> Verdict:
         rule="look-unfinished",
         evidence=(Evidence("proc", f"not seen: {words}"), *snapshot.verdict.evidence[:3]),
         missing=snapshot.verdict.missing,
-        next=(NextStep("Look for longer", "sgmon status --seconds 10"),),
+        next=(LOOK_LONGER,),
     )
 
 

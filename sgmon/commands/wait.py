@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from sgmon.analyse.diagnosis.crash import OPEN
 from sgmon.commands import EXIT_CODES, FAILED, NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
+from sgmon.commands.bundling import zip_path
 from sgmon.commands.hosts import add_host_arguments
 from sgmon.commands.live import live_engine
 from sgmon.commands.narrator import Narrator
@@ -31,6 +31,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
 from sgmon.model import Snapshot
+from sgmon.units import duration
 from sgmon.watch.engine import Engine
 
 _STANDING = frozenset({"stalled", "stopped"})
@@ -76,7 +77,7 @@ class AtEnd(Struct, frozen=True):
 
     as_json: bool = False
     on_stall: str = ""
-    report: str = ""
+    report: Path | None = None
 
 
 class Waiting:
@@ -87,7 +88,7 @@ class Waiting:
         self.timeout_s = timeout_s
         self.stall_s = stall_s
         self.code: int | None = None
-        self.ended: Callable[[], bool] = lambda: False  # whether the process that was to become the server is gone
+        self.is_late = False  # the time was over before anything else
         self._standing_since: float | None = None
         self._doomed_since: float | None = None
         self._over = ""  # the state, since then, in which the server has come to its end
@@ -112,9 +113,8 @@ class Waiting:
         self._doomed_since = (self._doomed_since or snapshot.t) if state == DOOMED else None
         if self.fail_fast and self._doomed_since is not None and snapshot.t - self._doomed_since >= DOOMED_S:
             self.code = STALLED
-        if self.code is None and snapshot.server is None and self.ended():
-            self.code = NO_SERVER
         if self.code is None and snapshot.t >= self.timeout_s:
+            self.is_late = True
             self.code = NO_SERVER if snapshot.server is None else NOT_READY
         return self.code is not None
 
@@ -123,19 +123,24 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = settings_from(args)
         waiting = waiting_of(args)
+        at_end = at_end_of(args)
         if settings.pid is not None:
             find(Path(settings.proc_root), settings)
     except UsageError as err:
         return say_usage(err)
     except TargetError as err:
         return say_no_server(err, as_json=args.json)
-    at_end = AtEnd(args.json, args.on_stall, args.report)
     return wait_for(live_engine(settings), waiting, at_end, quiet=args.quiet)
 
 
 def waiting_of(args: argparse.Namespace) -> Waiting:
     """What to wait for, by the arguments. Raises ``UsageError``."""
     return Waiting(seconds("--timeout", args.timeout), seconds("--stall", args.stall), fail_fast=args.fail_fast)
+
+
+def at_end_of(args: argparse.Namespace) -> AtEnd:
+    """What to do at the end, by the arguments. Raises ``UsageError``."""
+    return AtEnd(args.json, args.on_stall, zip_path("--report", args.report))
 
 
 def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = False) -> int:
@@ -169,6 +174,8 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
     engine.run_here()
     for line in narrator.end():
         speaker.say(line)
+    if waiting.is_late and not quiet:
+        speaker.say(f"not ready in {duration(waiting.timeout_s)}: gave up (--timeout)")
     engine.stop()
     for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
         signal.signal(number, handler)
@@ -180,10 +187,10 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
 
 
 def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: Speaker, narrator: Narrator) -> None:
-    if code != READY and at_end.report:
-        speaker.say(write_report(engine, Path(at_end.report)))
+    if code != READY and at_end.report is not None:
+        speaker.say(write_report(engine, at_end.report))
     if at_end.on_stall and last.verdict.state in _STANDING and code == exit_code(last.verdict.state):
-        speaker.say(run_hook(at_end.on_stall, last, at_end.report))
+        speaker.say(run_hook(at_end.on_stall, last, str(at_end.report or "")))
     for line in write_step_summary(last, code):
         speaker.say(line)
     for path in last.saved:

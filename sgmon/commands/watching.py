@@ -12,6 +12,7 @@ from sgmon.commands.hosts import hosts_of
 from sgmon.commands.log_input import split_command, take_stdin
 from sgmon.remote.hosts import HostError
 from sgmon.settings import Settings
+from sgmon.units import seconds_of
 
 
 class UsageError(Exception):
@@ -56,7 +57,7 @@ def add_screen_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("screen")
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     group.add_argument("--ascii", action="store_true", help="no glyphs beyond ASCII")
-    group.add_argument("--theme", metavar="T", default="", help="a Textual theme, e.g. textual-dark, nord")
+    group.add_argument("--theme", metavar="T", default="", help="dark, light, or a Textual theme, e.g. nord")
 
 
 def add_watch_dir(parser: argparse._ActionsContainer) -> None:
@@ -121,12 +122,9 @@ def say_usage(error: UsageError) -> int:
 
 def seconds(name: str, text: str) -> float:
     """A duration such as 90, 90s, 30m, 2h in seconds."""
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    factor = units.get(text[-1:].lower(), 0.0)
-    try:
-        value = float(text[:-1]) * factor if factor else float(text)
-    except ValueError:
-        raise UsageError(f"{name} {text!r} is no duration: try 90, 90s, 30m or 2h") from None
+    value = seconds_of(text)
+    if value is None:
+        raise UsageError(f"{name} {text!r} is no duration: try 90, 90s, 30m or 2h")
     if not 0 <= value < 1e8:
         raise UsageError(f"{name} {text!r} is out of range: try 90, 90s, 30m or 2h")
     return value

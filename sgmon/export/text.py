@@ -27,13 +27,14 @@ def progress_line(snapshot: Snapshot) -> str:
     """One line for a terminal or a job log: elapsed, state, phase, bar, headline, time to ready."""
     verdict = snapshot.verdict
     lasts = f" {units.state_age(verdict.state, snapshot.t - verdict.since_t)}" if verdict.state in _LASTING else ""
-    parts = [f"[{units.duration(snapshot.t - (snapshot.began_t or 0.0))}]", f"{verdict.state}{lasts}"]
-    if verdict.phase:
-        parts.append(verdict.phase)
+    parts = [f"[{units.duration(snapshot.t - (snapshot.began_t or 0.0))}] {verdict.state}{lasts}"]
+    phase = registry.get(snapshot.family).phases.words(verdict.phase) if verdict.phase else ""
+    if phase and phase not in verdict.headline:
+        parts.append(phase)
     live = [bar for bar in snapshot.log.bars if not bar.finished]
     if live:
-        parts.append(f"{live[-1].name} {live[-1].done}/{live[-1].total}")
-    return safe(" ".join(parts) + f": {verdict.headline}{eta_words(snapshot)}")
+        parts.append(f"{live[-1].label} {live[-1].done}/{live[-1].total}")
+    return safe(", ".join(parts) + f": {verdict.headline}{eta_words(snapshot)}")
 
 
 def eta_words(snapshot: Snapshot) -> str:

@@ -78,6 +78,9 @@ class RankProgress(Struct, frozen=True):
     event: str = ""
 
 
+_BAR_LABELS = {"weights_progress": "weight shards", "graph_progress": "graph batches"}
+
+
 class Bar(Struct, frozen=True):
     """A tqdm bar, its newest state. name: weights_progress, graph_progress ... done/total are counts."""
 
@@ -90,6 +93,11 @@ class Bar(Struct, frozen=True):
     seen_t: float | None = None
     moved_t: float | None = None
     finished: bool = False
+
+    @property
+    def label(self) -> str:
+        """ "weight shards": the name on the screen and in lines of progress."""
+        return _BAR_LABELS.get(self.name, self.name.replace("_", " "))
 
 
 class LogError(Struct, frozen=True):

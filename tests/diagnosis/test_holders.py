@@ -38,7 +38,8 @@ def test_an_orphan_is_a_finding_before_the_start() -> None:
     verdict = diagnose(waiting(gpu(0), gpu(2, WORKER)))
     assert verdict.state == "waiting"
     assert [fact.text for fact in verdict.evidence] == [
-        "31.0 GiB of GPU 2 held by pid 4711, sglang::scheduler_TP1 of a server that is gone"
+        "31.0 GiB of GPU 2 held by pid 4711, sglang::scheduler_TP1 of a server that is gone",
+        "looked for a running server",
     ]
     assert verdict.next[0].command == "ps -o pid,ppid,user,etime,args -p 4711"
 

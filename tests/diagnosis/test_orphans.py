@@ -27,7 +27,7 @@ def test_orphans_are_named_before_a_start() -> None:
     store.step(Event(0.1, "server", ServerReading(None, looked_for="x", orphans=LEFT)))
     verdict = store.step(Event(0.5, "tick")).verdict
     assert (verdict.state, verdict.rule) == ("waiting", "no-server")
-    assert [e.pid for e in verdict.evidence] == [50, 51]
+    assert [e.pid for e in verdict.evidence] == [50, 51, None]  # the last: what was looked for
     assert "listens on port 31010" in verdict.evidence[0].text
     assert verdict.next[0].command.endswith("-p 50,51")
 

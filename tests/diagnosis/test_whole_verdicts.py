@@ -20,6 +20,7 @@ GIB = 2**30
             Load(4 * GIB, 16 * GIB, 512 * 2**20, 0.25, 24.0, "bar", ("a", "b"), "/models", "ext4"),
             "4.0 GiB of 16.0 GiB read, 25% by the bar, 512 MiB/s, 24s to go, 2 shards mapped now, ext4 on /models",
         ),
+        (Load(15 * GIB, 16 * GIB, 0.0, 1.0, 0.0, "bar"), "15.0 GiB of 16.0 GiB read, 100% by the bar, 0 B/s"),
         (Load(4 * GIB, None, None, None, None, "", why="its end is not known"), "4.0 GiB read, time to go unknown: its end is not known"),
         (Load(None, None, None, None, None, ""), "no bytes could be counted"),
     ],

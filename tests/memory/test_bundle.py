@@ -16,7 +16,7 @@ from sgmon.export.bundle import MOST_BYTES, Bundle, Materials, collect, pack
 from sgmon.export.bundle.page import MOST_CHARS
 from sgmon.export.bundle.redact import Redactor
 from sgmon.export.json_schema import SCHEMA, StatusReport
-from sgmon.model import Event, Evidence, Frame, LogReading, Role, Server, StackDump, Thread
+from sgmon.model import Event, Evidence, Frame, LogReading, Role, Server, Snapshot, StackDump, Thread
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import RingBuffer
 from tests.memory import watches
@@ -137,6 +137,11 @@ def test_what_was_masked_is_listed(bundle: Bundle) -> None:
     for name in ("api_key", "HF_TOKEN", "log:", "recording:"):
         assert name in words, words
     assert not any(secret in words for secret in PLANTED)
+
+
+def test_a_bundle_without_a_secret_says_so() -> None:
+    """The sentence of the report about its own marks was counted as a masked value."""
+    assert pack(Materials(Snapshot(), b""), name="x").words()[1] == "nothing looked like a secret"
 
 
 def test_the_recording_inside_replays_to_the_same_verdict(bundle: Bundle, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_line_each_ten_seconds_and_for_each_turn(capsys: pytest.CaptureFixture
     )
     engine = Scripted(*(snapshot(state, 1.0 + number) for number, state in enumerate(states)))
     assert wait_for(engine, Waiting(100.0, 30.0), AtEnd()) == 0  # type: ignore[arg-type]
-    said = [line.split("]")[1].split()[0] for line in capsys.readouterr().err.splitlines()]
+    said = [line.split("]")[1].split()[0].strip(",:") for line in capsys.readouterr().err.splitlines()]
     assert said == ["progressing", "progressing", "suspect", "stalled", "ready"]
 
 
@@ -143,6 +143,8 @@ def test_run_gives_the_childs_exit_code_and_a_log(tmp_path: Path) -> None:
     )
     assert done.returncode == 7, done.stderr
     assert "has ended with code 7" in done.stderr
+    assert "the command ended with code 7 before it became a server" in done.stdout
+    assert "--pid" not in done.stdout + done.stderr, "nobody has given a pid"
     logs = list(tmp_path.glob("server-*.log"))
     assert [log.read_text() for log in logs] == ["no server\n"]
 
@@ -152,6 +154,8 @@ def test_run_leaves_the_server_running(tmp_path: Path) -> None:
     done = _sgmon(*argv)
     assert done.returncode == 6
     assert "the server goes on: pid " in done.stderr
+    assert "gave up (--timeout)" in done.stderr
+    assert "WAITING" in done.stdout and "looked for a server in pid " in done.stdout
     pid = int(done.stderr.split("the server goes on: pid ")[1].split(",")[0])
     assert os.getsid(pid) == pid  # a session of its own
     os.kill(pid, 9)

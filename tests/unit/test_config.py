@@ -68,7 +68,7 @@ def test_a_theme_chosen_on_the_screen_is_kept_unless_a_file_or_variable_names_on
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     assert keep_theme("nord") == ""
     main(["config"])
-    assert f"nord         {theme_path()}" in capsys.readouterr().out
+    assert ["theme", "nord", str(theme_path())] == capsys.readouterr().out.split()[:3]
     parser = watch_parser()
     use(parser)
     assert parser.parse_args([]).theme == "nord"
@@ -84,6 +84,7 @@ def test_a_theme_chosen_on_the_screen_is_kept_unless_a_file_or_variable_names_on
         ("ascii = 1", "true or false"),
         ("interval = [", "not TOML"),
         ("interval = true", "a text or a number"),
+        ('interval = "often"', "a duration such as 1, 90s, 30m or 2h, not 'often'"),
         ('[keys]\ntheme = "dark"', "'theme' stands below .keys."),
     ],
 )
@@ -96,6 +97,12 @@ def test_an_error_names_the_file_and_what_would_do(
     assert main(["doctor"]) == 2
     said = capsys.readouterr().err
     assert str(path) in said and len(said.splitlines()) <= 2
+
+
+def test_the_keys_of_the_file_are_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(home, '[keys]\n"overview.why" = "f5"')
+    assert main(["config"]) == 0
+    assert "keys.overview.why  f5 " in capsys.readouterr().out
 
 
 def test_the_file_that_is_written_is_read_as_it_was_chosen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,14 @@ def test_a_crash_is_told_a_second_later_with_its_cause() -> None:
     assert waiting.look(seen(11.0, "crashed")) and waiting.code == 5
 
 
+def test_the_end_of_the_time_is_told_from_other_ends() -> None:
+    waiting = Waiting(60, 30)
+    assert waiting.look(seen(60, "progressing")) and waiting.code == 4 and waiting.is_late
+    crashed = Waiting(60, 30)
+    assert not crashed.look(seen(58, "crashed"))
+    assert crashed.look(seen(59, "crashed")) and not crashed.is_late
+
+
 def test_ready_at_once_and_a_stall_when_it_has_held() -> None:
     waiting = Waiting(60, 30)
     assert not waiting.look(seen(5, "stalled"))

@@ -105,9 +105,9 @@ def load_fact(load: Load) -> Evidence:
         parts.append(f"{percent(load.share * 100)} by the {load.by}")
     if load.speed is not None:
         parts.append(rate(load.speed))
-    if load.eta_s is not None:
+    if load.eta_s is not None and load.eta_s >= 1.0:
         parts.append(f"{duration(load.eta_s)} to go")
-    elif load.why:
+    elif load.eta_s is None and load.why:
         parts.append(f"time to go unknown: {load.why}")
     if load.shards:
         parts.append(f"{plural(len(load.shards), 'shard')} mapped now")

@@ -143,15 +143,15 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         headline = f"whether a server runs is not known: {failed.error}"
         step = (NextStep(failed.remedy),) if failed.remedy else ()
         return Verdict("unknown", headline, confidence=1.0, rule="no-look", missing=gaps, next=step)
-    looked = f" (looked for {snapshot.looked_for})" if snapshot.looked_for else ""
+    looked = (Evidence("proc", f"looked for {snapshot.looked_for}"),) if snapshot.looked_for else ()
     held = foreign_holders(snapshot)
     left = orphan_facts(snapshot, held)
     return Verdict(
         "waiting",
-        f"no {registry.labels()} server yet{looked}",
+        f"no {registry.labels()} server yet",
         confidence=1.0,
         rule="no-server",
-        evidence=(*driver_facts(snapshot), *held, *left),
+        evidence=(*driver_facts(snapshot), *held, *left, *looked),
         missing=gaps,
         next=look_step((*held, *left)),
     )

@@ -86,6 +86,8 @@ class ServerProbe:
                     # it has ended this moment
             found = _successor(settings, old)
         except TargetError as err:
+            if settings.is_started and old is None:
+                return ServerReading(None, looked_for=f"a server in pid {settings.pid} of sgmon run, and below it")
             raise ProbeError(err.words, err.remedy) from None
         return found if found.server is not None else replace(found, server=old, gone_pid=old.pid)
 

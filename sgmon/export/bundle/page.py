@@ -40,7 +40,7 @@ def _page(materials: Materials, log: bool, inside: Sequence[str], tail: int) -> 
     yield ""
     by = f" ({materials.made_by})" if materials.made_by else ""
     yield f"Made by sgmon {__version__}{by}, which watches from outside and changes nothing in the server."
-    yield "Secrets are masked as `********`."
+    yield "Eight asterisks stand for a secret that is masked."
     for part, heading in family_of(snapshot).report:
         yield from ("", f"### {heading}" if heading else _UNHEADED[part], "")
         yield from _part(part, materials, log)
