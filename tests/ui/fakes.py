@@ -277,13 +277,23 @@ def _with_ranks(make: Callable[..., Snapshot]) -> Callable[..., Snapshot]:
     return lambda *args, **options: with_ranks(make(*args, **options))
 
 
+LOOKED_FOR = (
+    "python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server, among 79 processes"
+)
+
+
 @_with_ranks
 def waiting(t: float = 12.0) -> Snapshot:
     return Snapshot(
         t=t,
         epoch=EPOCH,
-        looked_for="a process started as `python -m sglang.launch_server`, `sglang serve`, or titled sglang::*, in /proc of this machine",
-        verdict=Verdict("waiting", "no SGLang or vLLM server on this machine yet", since_t=0.0),
+        looked_for=LOOKED_FOR,
+        verdict=Verdict(
+            "waiting",
+            "no SGLang or vLLM server yet",
+            since_t=0.0,
+            evidence=(Evidence("proc", f"looked for {LOOKED_FOR}"),),
+        ),
         probes=(ProbeStatus("server", last_ok_t=t - 0.5),),
         gpu=GpuReading(tuple(gpu(i, 0.6, 0, 71, ranks=(), processes=()) for i in range(8)), "550.90", "NVML"),
     )
