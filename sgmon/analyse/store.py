@@ -48,6 +48,7 @@ KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
 JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
 #: kinds whose readings say all that is known: the newest counts
+_READ = ("procs", "gpu", "port")
 LATEST = frozenset({"server", "procs", "gpu", "port", "start", "watchdir", "preflight"})
 
 
@@ -61,6 +62,7 @@ class Store:
         self._user_causes = user_causes
         self._matched: object = None
         self._newest: dict[str, float] = {}  # kind -> time of its newest reading
+        self._judged_t: float | None = None  # of the verdict, where nothing was folded in since
 
     def step(self, event: Event) -> Snapshot:
         """Fold one event in. An event out of order keeps the newer time (probes run side by side); a reading that is
@@ -98,16 +100,19 @@ class Store:
             new = replace(new, kernel=replace(reading, lines=(*before, *reading.lines)[-KEPT_LINES:]))
         elif isinstance(reading, Baseline):
             new = _with_baseline(new, reading)
+        new = _with_old_parts(old, new)
         new = replace(new, probes=probe_status(new.probes, event))
-        new = replace(new, clocks=self._activity.observe(event, new))
+        clocks = self._activity.observe(event, new)
+        new = new if clocks == old.clocks else replace(new, clocks=clocks)
         if isinstance(reading, GpuReading):
             new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
             new = with_ranks(new)
         new = with_forecasts(old, new)
-        if event.kind in JUDGED:
+        if event.kind in JUDGED and not (event.kind == "tick" and new.t == self._judged_t):
             new = self._with_causes(new)
             new = with_verdict(new, diagnose(new))
+        self._judged_t = new.t if event.kind in JUDGED else None
         self.snapshot = new
         return new
 
@@ -190,6 +195,17 @@ class Store:
             server = replace(server, args=log.args, args_source="server_args line of the log")
             new = replace(new, server=server)
         return new
+
+
+def _with_old_parts(old: Snapshot, new: Snapshot) -> Snapshot:
+    """``new`` with the very objects of ``old`` for readings that say the same: who looks at a part asks whether it is
+    another object."""
+    same = {
+        name: part
+        for name, part in ((name, getattr(old, name)) for name in _READ)
+        if part is not getattr(new, name) and part == getattr(new, name)
+    }
+    return replace(new, **same) if same else new
 
 
 def _inputs_of_ranks(snapshot: Snapshot) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from sgmon.collect.calm import Calm
 from sgmon.collect.probes.base import NO_THREAD, Clock, Probe, ProbeThread, Watched
 from sgmon.collect.probes.server import ServerProbe
 from sgmon.model import Event, ProbeReading, Process, ProcsReading, ServerReading
@@ -45,7 +46,7 @@ class Source(Protocol):
 
 class LiveSource:
     """Runs the probes, each in its own thread, and yields what they say; a tick at least each 250 ms, less often
-    where readings are asked for less often than once a second."""
+    where readings are asked for less often than once a second, and once an interval while all is calm."""
 
     replay = ""
 
@@ -69,7 +70,10 @@ class LiveSource:
         self._dropped_t: float | None = None
         self._queue: queue.Queue[Event] = queue.Queue(QUEUE_SIZE)
         self._stop = threading.Event()
-        self._tick_s = TICK_S * max(1.0, settings.interval_s)
+        self._interval_s = max(1.0, settings.interval_s)
+        self._tick_s = TICK_S * self._interval_s
+        self._calm = Calm()
+        self._log_came = False  # since the last tick, with which the verdict sees it
         made = probes(self.watched, self) if probes else live_probes(self.watched, found)
         self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
         self._adding = threading.Lock()
@@ -89,15 +93,23 @@ class LiveSource:
                 waiting = self._start(waiting, now - began)
             if now - began >= ON_REQUEST_S:
                 self._await_requests()
-            if now - ticked >= self._tick_s:
+            if now - ticked >= self._pause_s():
                 ticked = now
+                self._log_came = False
                 yield from self._tick(now)
             try:
-                event = self._queue.get(timeout=max(0.01, self._tick_s - (now - ticked)))
+                event = self._queue.get(timeout=max(0.01, self._pause_s() - (now - ticked)))
             except queue.Empty:
                 continue
             self._notice(event)
             yield event
+            if event.kind == "procs" and self.watched.calm and event.t - ticked > self._interval_s / 2:
+                ticked = event.t  # with the readings: the engine need not wake up once more
+                yield from self._tick(event.t)
+
+    def _pause_s(self) -> float:
+        """Seconds between two ticks."""
+        return self._interval_s if self.watched.calm and not self._log_came else self._tick_s
 
     def _start(self, waiting: list[ProbeThread], age_s: float) -> list[ProbeThread]:
         """Start the probes whose turn it is; returns the others. The server probe comes first, the log after the
@@ -220,6 +232,8 @@ class LiveSource:
     def _notice(self, event: Event) -> None:
         """Wake the probes that read a server when the server probe has found another one."""
         reading = event.reading
+        self._log_came = self._log_came or event.kind == "log"
+        self.watched.calm = self._calm.observe(event)
         if isinstance(reading, ProcsReading):
             self.processes = reading.processes
             self._procs_seen = True
@@ -230,7 +244,7 @@ class LiveSource:
             server = reading.server
             if server is not None and self._server_key != server.key:
                 self._server_key = server.key
-                self.wake("procs", "log", "port", "gpu", "preflight")
+                self.wake("procs", "log", "port", "gpu", "preflight", "start")
 
 
 def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:

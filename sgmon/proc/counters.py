@@ -6,6 +6,7 @@ Sources: Documentation/filesystems/proc.rst and Documentation/scheduler/sched-st
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -46,6 +47,19 @@ def io(root: str, pid: int) -> Io:
         read_bytes=int(found.get(b"read_bytes", 0)),
         write_bytes=int(found.get(b"write_bytes", 0)),
     )
+
+
+def ran_ns(root: str, pid: int) -> int | None:
+    """CPU time of a process with all its threads, by its CPU clock (clock_getcpuclockid(3)): unchanged means that no
+    thread of it has run. None: not told (gone, a ``root`` that is not this machine's, or a clock that counts in
+    steps, as gVisor's)."""
+    if root != "/proc":
+        return None
+    try:
+        ran_ns = time.clock_gettime_ns((~pid << 3) | 2)
+    except OSError:
+        return None
+    return ran_ns if ran_ns % 1_000_000 else None
 
 
 def may_see(root: str, pid: int) -> bool:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sgmon.watch.persistence import Persistence
 
 PUBLISH_S = 0.25
+#: readings that come again and again: those of a server that is ready are shown at the next tick, all together
+STEADY = frozenset({"procs", "gpu", "port", "server", "preflight"})
 JOIN_S = 1.0
 #: in a replay, "the change before" is one that is at least this far back
 REACH_S = 1.0
@@ -166,8 +168,11 @@ class Engine:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
         self._ask_auto_stacks()
-        self._news = self._news or (event.kind != "tick" and not _is_part(event))
+        is_steady = event.kind in STEADY and self.snapshot.verdict.state == "ready"
+        self._news = self._news or not (is_steady or event.kind == "tick" or _is_part(event))
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
+        if has == had and is_steady and not self._news and self.snapshot.verdict == self._published:
+            return
         self._publish(force=has > had or event.kind in ("stacks", "server") or self._is_new_text(event))
 
     def _fold(self, event: Event) -> None:

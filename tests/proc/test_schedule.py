@@ -87,3 +87,25 @@ def test_gaps(tmp_path):
     assert "kernel does not tell" in whys["stack"] and "EACCES" in whys["io"] and "locked" in whys["maps"]
     gaps.read("io", lambda: 3)
     assert {gap.signal for gap in gaps.all()} == {"stack", "maps"}
+
+
+def test_in_a_calm_reads_are_rarer_and_at_its_end_those_are_due_that_were_left_out():
+    times, calm = Times(), [True]
+    schedule = Schedule(times.now, is_calm=lambda: calm[0])
+    for second in range(30):
+        times.now_t = float(second)
+        schedule.run("dear", 5.0, times.work, calm_times=4.0)
+    assert times.ran == [0.0, 20.0]
+    calm[0] = False
+    times.now_t = 30.0
+    assert schedule.run("dear", 5.0, times.work, calm_times=4.0)
+    assert not schedule.run("dear", 5.0, times.work, calm_times=4.0)
+
+
+def test_what_no_calm_makes_rarer():
+    times = Times()
+    schedule = Schedule(times.now, is_calm=lambda: True)
+    for second in range(6):
+        times.now_t = float(second)
+        schedule.run("limits", 2.0, times.work)
+    assert times.ran == [0.0, 2.0, 4.0]

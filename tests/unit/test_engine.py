@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from sgmon.model import Event, Snapshot, StacksReading
+from sgmon.model import Event, LogReading, Snapshot, StacksReading
 from sgmon.watch.engine import Engine
 from tests.recorded import recording
 
@@ -84,3 +84,41 @@ def test_what_a_log_tells_first_is_published_at_once() -> None:
             break
     assert published[-1].log == engine.snapshot.log
     assert published[-1].log.lines > 0
+
+
+class Steady(Live):
+    """A ready server whose readings come one by one; shown: what each of them let the screen see."""
+
+    def __init__(self) -> None:
+        super().__init__("cpu-tp2-tiny")
+        self.shown: dict[str, list[float]] = {}
+        self.engine = Engine(self, auto_evidence=False)
+        self.engine.subscribe(lambda snapshot: self.shown.setdefault(self._kind, []).append(snapshot.t))
+        self._kind = ""
+
+    def __iter__(self) -> Iterator[Event]:
+        last: dict[str, Event] = {}
+        for event in super().__iter__():
+            last[event.kind] = event
+            yield event
+            if self.engine.snapshot.verdict.state == "ready" and event.kind == "port":
+                break
+        end_t = self.t
+        for second in range(11):
+            if second == 1:
+                self.shown.clear()  # what was news before is shown
+            for at, self._kind in enumerate(("procs", "gpu", "tick"), 1):
+                self.t = end_t + second + at / 10
+                reading = last[self._kind].reading if self._kind in last else None
+                yield Event(self.t, self._kind, reading)
+            if second == 5:
+                self._kind = "log"
+                self.t += 0.3
+                yield Event(self.t, "log", LogReading(path="x", text="a line\n"))
+        self._kind = "end"
+
+
+def test_the_readings_of_a_ready_server_are_shown_together_at_the_tick_and_a_log_line_at_once() -> None:
+    source = Steady()
+    source.engine.run_here()
+    assert {kind: len(times) for kind, times in source.shown.items()} == {"tick": 10, "log": 1, "end": 1}

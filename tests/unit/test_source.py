@@ -3,10 +3,24 @@
 import threading
 from collections.abc import Iterable
 
+import pytest
+
+from sgmon.collect import calm
 from sgmon.collect.probes.base import Probe, ProbeError, Watched
 from sgmon.collect.probes.server import ServerProbe
 from sgmon.collect.source import LiveSource
-from sgmon.model import Event, LogReading, PortReading, ProbeReading, ProcsReading, Reading, Server, ServerReading
+from sgmon.model import (
+    Event,
+    LogReading,
+    PortReading,
+    ProbeReading,
+    Process,
+    ProcsReading,
+    Reading,
+    Role,
+    Server,
+    ServerReading,
+)
 from sgmon.settings import Settings
 from sgmon.watch.engine import Engine
 
@@ -164,3 +178,24 @@ def test_events_that_find_no_place_are_counted_but_log_text_waits(monkeypatch) -
     assert not waiting.is_alive() and snapshots[-1].log.path == "x"
     status = next(probe for probe in snapshots[-1].probes if probe.name == "events")
     assert "3 readings lost" in status.error and source.dropped == 3
+
+
+def test_in_a_calm_a_tick_comes_with_the_processes_and_after_a_log_line_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calm, "SETTLED_S", 0.0)
+    line = iter([LogReading(path="x", text="a line\n")])
+    port = Scripted("port", lambda: PortReading("h", 1, "http", status=200))
+    procs = Scripted("procs", lambda: ProcsReading(processes=(Process(7, 1, 100, Role.WORKER, state="S"),)))
+    log = Scripted("log", lambda: next(line, None) if source.watched.calm else None)
+    source = _source(port, procs, log)
+
+    def done(seen: list[Event]) -> bool:
+        at = next((n for n, event in enumerate(seen) if event.kind == "log"), None)
+        return at is not None and sum(event.kind == "tick" for event in seen[at:]) >= 3
+
+    seen = _until(source, done)
+    assert done(seen)
+    after = seen[next(n for n, event in enumerate(seen) if event.kind == "log") :]
+    ticks = [event.t for event in after if event.kind == "tick"]
+    with_procs = {event.t for event in after if event.kind == "procs"}
+    assert ticks[1] - ticks[0] >= 0.5  # without the calm four a second
+    assert ticks[1] in with_procs

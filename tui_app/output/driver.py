@@ -15,6 +15,7 @@ from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import Abilities, difference
 from tui_app.output.link import Link
 from tui_app.output.pens import PLAIN, frugal
+from tui_app.output.reading import WakingEvent, read_terminal
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem
@@ -36,6 +37,7 @@ class CellDriver(LinuxDriver):
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.exit_event: WakingEvent = WakingEvent()
         self.link = Link()
         self.frames = 0
         self._wanted: list[Row] = []
@@ -139,6 +141,9 @@ class CellDriver(LinuxDriver):
         return frame
 
     # from the terminal, in the thread that reads it
+
+    def run_input_thread(self) -> None:
+        read_terminal(self.fileno, self.exit_event, self.process_message, self._debug)
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, events.CursorPosition):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sgmon.model import Gpu, GpuProcess, GpuSlice, Missing
+from sgmon.proc import files
 from sgmon.text import clean, mask
 
 if TYPE_CHECKING:
@@ -78,14 +80,19 @@ def gpu_from(item: dict[str, Any], before: Gpu | None, name_of: NameOf, fresh_pc
 def name_of(proc_root: Path, pid: int) -> str:
     """The command line of a process (SGLang sets it to its title), else [comm], else "" (gone, or another
     pid namespace)."""
-    folder = proc_root / str(pid)
+    folder = f"{proc_root}/{pid}"
     try:
-        words = (folder / "cmdline").read_bytes()[:4096].rstrip(b"\0 ").replace(b"\0", b" ")
+        words = files.small(f"{folder}/cmdline")[:4096].rstrip(b"\0 ")
         if words:
-            return mask(clean(words.decode("utf-8", "replace"), 120))
-        return f"[{clean((folder / 'comm').read_text('utf-8', 'replace').strip(), 20)}]"
+            return _title(words)
+        return f"[{clean(files.text(f'{folder}/comm').strip(), 20)}]"
     except OSError:
         return ""
+
+
+@lru_cache(maxsize=256)
+def _title(words: bytes) -> str:
+    return mask(clean(words.replace(b"\0", b" ").decode("utf-8", "replace"), 120))
 
 
 def _processes(item: dict[str, Any], name_of: NameOf) -> tuple[GpuProcess, ...]:

@@ -18,10 +18,6 @@ from sgmon.proc.stat import Stat
 _UNKNOWN = End(source="exit status unknown: not our child, and this kernel (before 6.15) does not tell")
 
 
-#: seconds after which the thread that waits for exits looks whether it is still needed
-_POLL_S = 1.0
-
-
 class _ExitTimes:
     """When each pidfd told of the end of its process: a thread waits for all of them. Two that end within a
     millisecond have the same time; a process may need seconds to end after it was killed (a GPU's memory)."""
@@ -30,25 +26,31 @@ class _ExitTimes:
         self.times: dict[int, float] = {}
         self._now = now
         self._epoll = select.epoll()
-        self._stop = threading.Event()
+        self._end, self._ending = os.pipe()  # the thread ends when its other end is closed
+        self._epoll.register(self._end, select.EPOLLIN)
         threading.Thread(target=self._wait, name="exits", daemon=True).start()
 
     def add(self, fd: int) -> None:
         self._epoll.register(fd, select.EPOLLIN)
 
     def close(self) -> None:
-        """The thread ends by itself within a second; a descriptor that is closed leaves the epoll on its own."""
-        self._stop.set()
+        """The thread ends by itself; a descriptor that is closed leaves the epoll on its own."""
+        ending, self._ending = self._ending, -1
+        if ending >= 0:
+            os.close(ending)
 
     def _wait(self) -> None:
-        while not self._stop.is_set():
-            ended = self._epoll.poll(_POLL_S)
+        while True:
+            ended = self._epoll.poll()
+            if any(fd == self._end for fd, _ in ended):
+                break
             t = round(self._now(), 3)  # as a recording keeps it
             for fd, _ in ended:
                 self.times[fd] = t
                 with contextlib.suppress(OSError):  # closed since
                     self._epoll.unregister(fd)
         self._epoll.close()
+        os.close(self._end)
 
 
 class ExitStatuses:

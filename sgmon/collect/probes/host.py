@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from sgmon.collect.probes.model_files import ModelFiles
-from sgmon.collect.probes.schedule import Schedule
+from sgmon.collect.probes.schedule import CALM, Schedule
 from sgmon.model import OomCount, Server
 from sgmon.proc import cgroups, files, locks, mounts, net, sock_diag
 from sgmon.proc.cgroups import CgroupLimits
@@ -39,6 +39,7 @@ class Host:
         self._others: dict[int, str] = {}
         self._others_t = -TCP_EVERY_S
         self._groups: dict[int, str] = {}
+        self._memory_folders: dict[str, str] = {}  # text of /proc/PID/cgroup -> folder
         self._locks: list[locks.Lock] | None = None
         self._alive: frozenset[int] = frozenset()
         self._memory_groups: set[str] = set()
@@ -48,10 +49,10 @@ class Host:
         self._locks = None
         for pid in pids[:1]:
             self.pid = pid
-        self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows)
-        self._schedule.run(("host", "mounts"), 30.0, self._read_mounts)
-        self._schedule.run(("host", "groups"), GROUPS_EVERY_S, self._groups.clear)
-        self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure)
+        self._schedule.run(("host", "tcp"), TCP_EVERY_S, self._read_rows, calm_times=CALM)
+        self._schedule.run(("host", "mounts"), 30.0, self._read_mounts, calm_times=CALM)
+        self._schedule.run(("host", "groups"), GROUPS_EVERY_S, self._forget_groups, calm_times=CALM)
+        self._schedule.run(("host", "model"), MODEL_EVERY_S, self.model.measure, calm_times=CALM)
         died, self._alive = not self._alive.issubset(pids), frozenset(pids)
         read = self._schedule.run(("host", "limits"), LIMITS_EVERY_S, self._read_limits)
         if died and not read:  # whether it was the OOM killer is told with the news of the death
@@ -95,7 +96,16 @@ class Host:
     def memory_group(self, pid: int) -> str:
         """Folder of the process's memory control group; "" where it is not known."""
         text = self._group(pid)
-        return "" if text is None else cgroups.memory_folder(cgroups.paths(text, self._own_mounts))
+        if text is None:
+            return ""
+        folder = self._memory_folders.get(text)
+        if folder is None:
+            folder = self._memory_folders[text] = cgroups.memory_folder(cgroups.paths(text, self._own_mounts))
+        return folder
+
+    def _forget_groups(self) -> None:
+        self._groups.clear()
+        self._memory_folders.clear()
 
     def _group(self, pid: int) -> str | None:
         """/proc/PID/cgroup, which a process may change while it runs."""
@@ -129,14 +139,16 @@ class Host:
                 setattr(self, name, mounts.read(self.root, pid))
             except OSError:
                 continue
+        self._memory_folders.clear()
 
     def _read_limits(self) -> None:
-        self.frozen = {}
+        self.frozen.clear()
         try:
             text = files.text(f"{self.root}/{self.pid}/cgroup")
         except OSError:
             return
         found = cgroups.limits(cgroups.paths(text, self._own_mounts))
+        self.frozen[text] = bool(found.frozen)
         if found.oom_kills is None:
             kills = cgroups.host_oom_kills(self.root)
             found = CgroupLimits(found.frozen, found.throttled, kills, found.memory_max_bytes)

@@ -16,10 +16,10 @@ class KernelLogProbe:
 
     name = "kernel"
     kind = "kernel"
-    interval_s = 1.0
     deadline_s = 5.0
 
     def __init__(self, watched: Watched) -> None:
+        self.interval_s = max(1.0, watched.settings.interval_s)
         self._live = watched.settings.proc_root.rstrip("/") in ("", "/proc")
         self._fd: int | None = None
         self._refused = False

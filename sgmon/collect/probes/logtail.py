@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from sgmon.collect.logs.command import CommandLog
     from sgmon.collect.logs.stream import InputLog
 
+#: how much rarer a log without new text is read while all is calm: each half a second
+CALM = 2.5
+
 
 class Follower(Protocol):
     """One log. ``read`` never waits; ``busy``: there is more to read now."""
@@ -45,10 +48,15 @@ class LogProbe:
         if self._watched.log_waits is not None and self._watched.log_waits.is_set():
             self.busy = False
             return None
+        came = False
         try:
-            return follower.read()
+            reading = follower.read()
+            came = reading is not None
+            return reading
         finally:
             self.busy, self.interval_s = follower.busy, follower.interval_s * self._pace
+            if self._watched.calm and not came:
+                self.interval_s *= CALM
 
     def close(self) -> None:
         self._file.close()

@@ -25,13 +25,13 @@ class PreflightProbe:
 
     def read(self) -> Preflight | None:
         server, now = self._watched.server, self._watched.clock.now()
-        self.interval_s = 1.0
+        self.interval_s = AGAIN_S if self._watched.calm else 1.0
         if server is None or not server.args_known or server.simulated_gpus:
             return None
         if server.key != self._key:
             self._key, self._first_t = server.key, now
-        elif now - self._first_t > UNTIL_S:
-            return None
+        elif now - self._first_t > UNTIL_S or self._watched.calm:
+            return None  # the start is over
         self.interval_s = AGAIN_S
         from sgmon.collect.preflight.read import read  # psutil with it: 10 ms
 

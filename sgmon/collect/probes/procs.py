@@ -64,7 +64,7 @@ class Tree:
         root = watched.settings.proc_root.rstrip("/") or "/proc"
         now = watched.clock.now
         self._root = root
-        self._schedule = Schedule(now, watched.settings.interval_s)
+        self._schedule = Schedule(now, watched.settings.interval_s, lambda: watched.calm)
         self._host = Host(root, server, self._schedule, now)
         self._pids = Members(root, server.pid, server.start_ticks)
         self._exit_statuses = ExitStatuses(root == "/proc", now)
@@ -96,7 +96,8 @@ class Tree:
         alive: dict[int, Stat] = {}
         for pid, start_ticks in list(self._pids.members.items()):
             try:
-                seen = stat.read(self._root, pid)
+                worker = self._workers.get(pid)
+                seen = worker.look() if worker is not None else stat.read(self._root, pid)
             except OSError as err:
                 if files.is_own_limit(err):
                     raise

@@ -58,7 +58,7 @@ class StackProbe:
 
     name = "stacks"
     kind = "stacks"
-    interval_s = 1.0
+    interval_s = 30.0  # a request wakes it
     deadline_s = 30.0
 
     def __init__(self, watched: Watched, processes: Callable[[], tuple[Process, ...]]) -> None:

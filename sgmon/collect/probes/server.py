@@ -16,6 +16,8 @@ LOOK_EVERY_S = 5.0
 #: on a host with many processes looks become rarer: they may take this share of the time
 LOOK_SHARE = 0.001
 LOOK_MOST_S = 30.0
+#: how much rarer while the server is ready and nothing is wrong: only another server's start could be news
+LOOK_CALM = 4.0
 
 
 class ServerProbe:
@@ -48,7 +50,8 @@ class ServerProbe:
         settings, chosen_anew = self._settings, pid is not None
         now = self._watched.clock.now()
         gone = self._known is not None and not alive(settings.proc_root, self._known)
-        fresh = self._looked_t is not None and now - self._looked_t < self._next_s
+        pause_s = self._next_s * (LOOK_CALM if self._watched.calm else 1.0)
+        fresh = self._looked_t is not None and now - self._looked_t < pause_s
         if fresh and self._known is not None and not gone and not chosen_anew:
             return None
         self._looked_t = now

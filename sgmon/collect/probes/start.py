@@ -44,6 +44,10 @@ _CACHES = (
 )
 
 
+#: after it has described the server; another one wakes it
+REST_S = 30.0
+
+
 class StartProbe:
     """Silent until there is a server it has not described yet."""
 
@@ -58,7 +62,9 @@ class StartProbe:
 
     def read(self) -> StartReading | None:
         server = self._watched.server
-        if server is None or server.key == self._reported or not server.args.model_path:
+        is_known = server is not None and server.key == self._reported
+        self.interval_s = REST_S if is_known else 1.0
+        if server is None or is_known or not server.args.model_path:
             return None
         self._reported = server.key
         return describe(self._watched.settings.proc_root, server)

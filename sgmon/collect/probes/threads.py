@@ -42,6 +42,12 @@ class Threads:
         return seen
 
     @property
+    def is_settled(self) -> bool:
+        """A look at a process that has not run since would tell nothing new: each thread slept at the last one, and
+        what it sleeps in is known."""
+        return bool(self._known) and all(one.wchan is not None for one in self._known.values())
+
+    @property
     def uninterruptible(self) -> bool:
         """One of them is in state D: it may hold the lock on the memory map."""
         return any(state == "D" for state, _ in self.states)

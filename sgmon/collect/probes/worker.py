@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
-from sgmon.collect.probes.schedule import Schedule
+from sgmon.collect.probes.schedule import CALM, Schedule
 from sgmon.collect.probes.threads import Threads
 from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer, ThreadWait
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 THREADS_EVERY_S = 5.0
 FDS_EVERY_S = 5.0
 _POSITIONS = 8  # so many files' positions are read at each look
+#: how long a process that has not run is taken at its last look: its parent, its tracer, pages that the kernel took
+REST_S = 5.0
 MAPS_EVERY_S = 2.0
 MAPS_IDLE_S = 10.0
 FEW_THREADS = 8
@@ -70,6 +72,13 @@ class Worker:
         self._gaps = Gaps(self._root, pid)
         self._threads = Threads(self._root, pid)
         self._waits: dict[int, float] = {}
+        self._ran_ns: int | None = None  # its CPU clock at this look
+        self._has_slept = False  # no thread of it has run since the look before
+        self._is_resting = False  # the same, and what others may change of it was read not long ago
+        self._read_t = 0.0
+        self._stat: Stat | None = None
+        self._status: Status | None = None
+        self._io: counters.Io | None = None
         self._schedstat = b""  # of the main thread, as of this look
         self._blocked_in = _Blocked()
         self._blocked_key: tuple[str, bytes, float] | None = None
@@ -80,6 +89,18 @@ class Worker:
         self._shards: Shards | None = None
         self._maps_rss = -_RSS_STEP
         self._nameless = 0
+
+    def look(self) -> Stat:
+        """Its stat, which begins a look at it. Where no thread of it has run since the last look, that one's stands
+        for ``REST_S``: what only its own threads change is the same. Raises OSError, as ``stat.read``."""
+        ran_ns = counters.ran_ns(self._root, self.pid)
+        self._has_slept = ran_ns is not None and ran_ns == self._ran_ns
+        self._ran_ns = ran_ns
+        now = self._host.now()
+        self._is_resting = self._has_slept and now - self._read_t < REST_S
+        if self._stat is None or not self._is_resting:
+            self._stat, self._read_t = stat.read(self._root, self.pid), now
+        return self._stat
 
     def name(self, seen: Stat, settled: bool) -> None:
         """Its command line, read anew when comm changed, and each time until it is ``settled``: a fork keeps its
@@ -95,7 +116,7 @@ class Worker:
 
     def prepare(self) -> None:
         """Its descriptors: all processes' before any is read, so that the two ends of a socket find each other."""
-        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid)
+        self._schedule.run((self.pid, "fds"), FDS_EVERY_S, self._descriptors, self.pid, CALM)
 
     def light(self, seen: Stat, member: Member) -> Process:
         """A helper or compiler: its CPU time and its name."""
@@ -115,9 +136,14 @@ class Worker:
         )
 
     def read(self, seen: Stat, member: Member, below: Descendants, owner_of: Owner) -> Process:
-        """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket."""
-        now = self._gaps.read("status", lambda: status.read(self._root, self.pid)) or Status()
-        io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
+        """Everything. ``owner_of(inode)`` names the process of the tree that holds a socket. What its own threads
+        alone can change is not read again where none of them has run."""
+        if not (self._is_resting and self._status):
+            self._status = self._gaps.read("status", lambda: status.read(self._root, self.pid))
+        now = self._status or Status()
+        if not (self._has_slept and self._io):
+            self._io = self._gaps.read("io", lambda: counters.io(self._root, self.pid))
+        io = self._io
         self._look_at_threads(seen)
         self._weights(seen, now)
         wchan, call, stack = self._blocked(seen)
@@ -202,8 +228,11 @@ class Worker:
         when one waits for storage."""
         few = 1 < seen.threads <= FEW_THREADS
         every_s = 0.0 if few or self._threads.stuck else THREADS_EVERY_S
+        if self._has_slept and self._schedstat and self._threads.is_settled:
+            return
         self._wait_of_main()
-        self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid)
+        calm_times = 1.0 if self._has_slept else CALM  # the one look that settles where each of them sleeps
+        self._schedule.run((self.pid, "threads"), every_s, self._all_threads, self.pid, calm_times)
 
     def _all_threads(self) -> None:
         seen = self._gaps.read("threads", lambda: self._threads.look(self._host.now()))
@@ -262,13 +291,15 @@ class Worker:
         rss = now.rss_file_bytes or 0
         moving = self._shards is not None or abs(rss - self._maps_rss) >= _RSS_STEP
         every_s = MAPS_EVERY_S if moving else MAPS_IDLE_S
+        if self._has_slept and not moving and self._maps_rss >= 0:
+            return
 
         def work() -> None:
             self._maps_rss = rss
             data = self._gaps.read("maps", lambda: self._mapped(seen, "maps"))
             self._shards = maps.shards(data, self._host.mounts) if data else None
 
-        self._schedule.run((self.pid, "maps"), every_s, work, self.pid)
+        self._schedule.run((self.pid, "maps"), every_s, work, self.pid, CALM)
 
     def _mapped(self, seen: Stat, name: str) -> bytes:
         """A file that takes the lock on the memory map: in a thread of its own where that lock may be held."""
