@@ -66,8 +66,8 @@ def words_of(err: Exception) -> tuple[str, str]:
 class Watched(Struct):
     """What probes know of the server. ``server`` is written by the server probe alone; reads of one attribute are
     atomic. ``settings`` stay as they were given. log_waits: no more text of the log is read while it is set.
-    one_look: each probe is read once, and the watch ends. calm: the server is ready and nothing is wrong, as the source
-    has read (``sgmon.collect.calm``)."""
+    one_look: each probe is read once, and the watch ends. calm: the server is ready and nothing is wrong
+    (``sgmon.collect.calm``)."""
 
     settings: Settings
     clock: Clock
