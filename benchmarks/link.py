@@ -5,7 +5,7 @@
 The program runs on a pty whose output is handed on at so many bytes a second; keys, and the terminal's answers to
 status reports, arrive after the delay. Nothing is lost and nothing limits what waits between the two, as with ssh. The
 first time of a page is when its title is on the screen, which pyte keeps; "whole" is when
-the last byte came before half a second without any.
+the last bytes came before half a second with hardly any.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -35,7 +36,23 @@ PAGES = (
     ("4 log", "4", -1, "search"),
     ("z log alone", "z", None, "!1 startup"),
     ("z back", "z", None, "1 startup"),
+    ("/ find", "/", None, "text or regex"),
+    ("esc back", "\x1b", None, "!text or regex"),
+    ("enter rank", "3\r", 0, "everything known"),
+    ("q back", "q", 0, "STALLED"),
+    ("enter GPU", "2\r", 0, "NVIDIA"),
+    ("q back", "q", 0, "STALLED"),
+    ("D stacks", "D", 0, " stack of "),
+    ("q back", "q", 0, "STALLED"),
+    ("ctrl+s", "\x13", 0, " report "),
+    ("q back", "q", 0, "STALLED"),
+    (": palette", ":", None, "Search"),
+    ("esc back", "\x1b", 0, "STALLED"),
 )
+#: bytes in half a second from which something is being painted; fewer are ages that tick
+TICKING = 200
+#: sizes that the terminal gets, one after the other
+SIZES = ((100, 30), (120, 40), (80, 24), (120, 40))
 
 
 class PacedTerminal:
@@ -54,6 +71,12 @@ class PacedTerminal:
             own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execve(argv[0], list(argv), {**own, "TERM": "tmux-256color", "COLORTERM": "", "COLORFGBG": "15;0"})
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Another size; what is on the way was meant for the old one."""
+        self.screen.resize(rows, columns)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        os.kill(self.pid, signal.SIGWINCH)
 
     def press(self, keys: str) -> None:
         self._up.append((time.monotonic() + self.delay_s, keys.encode()))
@@ -78,15 +101,17 @@ class PacedTerminal:
     def anywhere(self, text: str) -> bool:
         return any(text in row for row in self.screen.display)
 
-    def until_quiet(self) -> float:
-        """Seconds until the last byte before half a second without any; at most 30."""
+    def until_quiet(self) -> tuple[float, int]:
+        """Until half a second has less than ``TICKING`` bytes, at most 30: the seconds, and all bytes by then."""
         began = last = time.monotonic()
-        seen = self.arrived
-        while time.monotonic() < min(last + 0.5, began + 30):
+        seen = arrived = self.arrived
+        while (now := time.monotonic()) < began + 30:
             self._step()
-            if self.arrived != seen:
-                seen, last = self.arrived, time.monotonic()
-        return last - began
+            if self.arrived - seen >= TICKING:
+                seen, last, arrived = self.arrived, time.monotonic(), self.arrived
+            elif now >= last + 0.5:
+                break
+        return last - began, arrived
 
     def end(self) -> None:
         os.kill(self.pid, 15)
@@ -154,8 +179,13 @@ def stuck(terminal: PacedTerminal, idle_s: float) -> None:
         before = terminal.arrived
         terminal.press(key)
         took = terminal.until(lambda row=row, text=text: terminal.shows(row, text), 30)
-        whole = None if took is None else took + terminal.until_quiet()
-        say(name, took, terminal.arrived - before, whole)
+        say_page(name, terminal, took, before)
+        terminal.wait(5)
+    for columns, rows in SIZES:
+        before = terminal.arrived
+        terminal.resize(columns, rows)
+        took = terminal.until(lambda: terminal.shows(-1, "quit") and terminal.shows(0, "STALLED"), 30)
+        say_page(f"{columns}x{rows}", terminal, took, before)
         terminal.wait(5)
     terminal.end()
 
@@ -168,6 +198,11 @@ def moving(terminal: PacedTerminal, seconds: float) -> None:
     terminal.wait(seconds)
     print(f"  {'moving':12} {(terminal.arrived - before) / seconds:7.0f} bytes/s")
     terminal.end()
+
+
+def say_page(name: str, terminal: PacedTerminal, took: float | None, before: int) -> None:
+    rest_s, arrived = terminal.until_quiet()
+    say(name, took, arrived - before, None if took is None else took + rest_s)
 
 
 def say(name: str, seconds: float | None, sent: int, whole_s: float | None = None) -> None:

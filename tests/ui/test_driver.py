@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from rich.color import ColorSystem
 from rich.segment import Segment
+from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Size
 from textual.strip import Strip
@@ -43,3 +47,30 @@ async def test_a_terminal_that_was_resized_is_sent_the_whole_screen_again() -> N
     driver._sent = [list(row) for row in driver._wanted]
     driver.resized(SIZE)
     assert driver._sent is None
+
+
+async def test_a_link_that_is_quick_again_gets_the_whole_screen_in_its_own_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Greys are the terminal's faint while the link is thin."""
+    sent: list[str] = []
+    app: Any = SimpleNamespace(refresh=lambda: None, _sync_available=False)
+    driver = CellDriver(app, mouse=False)
+    driver._writer_thread = SimpleNamespace(_queue=SimpleNamespace(empty=lambda: True))  # type: ignore[assignment]
+    monkeypatch.setattr(driver, "write", sent.append)
+    grey = Style.parse("#a8a8a8")
+
+    def show(text: str) -> str:
+        rows = [[Strip([Segment(text, grey)])], *[[Strip([Segment("b" * SIZE.width, grey)])]] * 2]
+        driver._pressed()  # frames that answer a key do not rest
+        driver.show(LayoutUpdate(rows, SIZE.region), SIZE, ColorSystem.EIGHT_BIT)  # type: ignore[arg-type]
+        driver._answered((0, 0))  # whether it has REP
+        driver.link.answered(time.monotonic())
+        return sent[-1]
+
+    show("a" * SIZE.width)
+    driver.link.is_thin = True
+    assert "\x1b[2m" in show("c" * SIZE.width)
+    driver.link.is_thin = False
+    last = show("d" * SIZE.width)
+    assert "\x1b[38;5;248m" in last and "d" in last and "b" in last

@@ -16,9 +16,10 @@ from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output import difference as output_difference
 from tui_app.output.background import is_light, light_by_environment
 from tui_app.output.cells import Row, blank, put
-from tui_app.output.difference import Abilities, _Sender, difference
+from tui_app.output.difference import difference
 from tui_app.output.link import LOST_S, SILENT_S, Link
 from tui_app.output.pens import PLAIN, Pen, change, frugal, pen_of
+from tui_app.output.sender import Abilities, Sender
 
 WIDTH, HEIGHT = 24, 4
 PENS = (
@@ -27,6 +28,7 @@ PENS = (
     Pen("31", "", frozenset("1")),
     Pen("", "48;5;236"),
     Pen("32", "", frozenset("7")),
+    Pen("31", "", frozenset("7")),
     Pen("", "", frozenset("2")),
 )
 chars = st.sampled_from([*"abc ", " ", " ", "─", "字"])
@@ -53,7 +55,12 @@ def screens(draw: st.DrawFn) -> list[Row]:
 def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
     return [
         [
-            (cell.data, cell.bg, cell.reverse, *(() if cell.data == " " else (cell.fg, cell.bold)))
+            (
+                cell.data,
+                cell.bg,
+                cell.reverse,
+                *(() if cell.data == " " and not cell.reverse else (cell.fg, cell.bold)),
+            )
             for cell in (screen.buffer[y][x] for x in range(WIDTH))
         ]
         for y in range(HEIGHT)
@@ -63,17 +70,20 @@ def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
 def painted(*frames: str) -> list[list[tuple[object, ...]]]:
     screen = RepeatingScreen(WIDTH, HEIGHT)
     stream = RepeatingStream(screen)
+    stream.feed(b"\r\n".join([b"x" * WIDTH] * HEIGHT) + b"\x1b[H\x1b[2J")  # pyte erases cells alone that were written
     for frame in frames:
         stream.feed(frame.encode())
     return shown(screen)
 
 
 @settings(max_examples=60, deadline=None)
-@given(screens(), screens(), st.booleans())
-def test_a_difference_leads_to_the_same_screen_as_a_whole_one(old: list[Row], new: list[Row], repeats: bool) -> None:
-    empty, can = blank(WIDTH, HEIGHT), Abilities(repeats=repeats)
-    step = painted(difference(empty, old, can), difference(old, new, can))
-    assert step == painted(difference(empty, new))
+@given(screens(), screens(), st.builds(Abilities, st.booleans(), st.booleans()), st.booleans())
+def test_a_difference_leads_to_the_same_screen_as_a_whole_one(
+    old: list[Row], new: list[Row], can: Abilities, in_order: bool
+) -> None:
+    empty = blank(WIDTH, HEIGHT)
+    step = painted(difference(empty, old, can, in_order=in_order), difference(old, new, can, in_order=in_order))
+    assert step == painted(difference(empty, new, in_order=True))
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,8 +107,8 @@ def test_one_changed_figure_costs_a_movement_and_itself() -> None:
 def test_one_changed_figure_looks_at_its_own_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet watch changes a figure or an age each second: the other rows are not made for the way by erasing."""
     seen: list[int] = []
-    row = _Sender.row
-    monkeypatch.setattr(_Sender, "row", lambda self, y, before, after: (seen.append(y), row(self, y, before, after)))
+    row = Sender.row
+    monkeypatch.setattr(Sender, "row", lambda self, y, before, after: (seen.append(y), row(self, y, before, after)))
     old = [[(char, PLAIN) for char in f"row {y:2} of a full screen"] for y in range(40)]
     new = [list(cells) for cells in old]
     new[3][5] = ("9", PLAIN)
@@ -148,6 +158,61 @@ def test_a_link_is_thin_when_two_frames_came_slowly_through_and_not_when_the_way
         thin.answered(t + 10 + 1.3)
     assert thin.is_thin
     assert not far.is_thin
+
+
+def carry(link: Link, t: float, size: int, rate: float) -> None:
+    """A frame of ``size`` bytes goes out at ``t`` on a way of 50 ms and so many bytes a second, and is answered."""
+    link.sent(t, size)
+    link.answered(t + 0.05 + size / rate)
+
+
+def a_thin_link() -> Link:
+    """One whose machine was busy while its first frames went out."""
+    link = Link()
+    for t, size in ((0, 50), (1, 3000), (2, 3000)):
+        carry(link, t, size, 5000)
+    assert link.is_thin
+    for t in range(3, 10):
+        carry(link, t, 50, 50_000)
+    return link
+
+
+def test_a_link_that_was_thin_while_the_machine_was_busy_is_quick_again_after_two_quick_frames() -> None:
+    link = a_thin_link()
+    assert link.words == "slow link: 5.1 KB/s"
+    carry(link, 10, 3000, 50_000)
+    assert link.is_thin
+    carry(link, 11, 3000, 50_000)
+    assert not link.is_thin and link.words == ""
+
+
+def test_a_thin_link_stays_thin_while_its_rate_is_not_twice_that_of_one() -> None:
+    link = a_thin_link()
+    for t in range(10, 40):
+        carry(link, t, 3000, 20_000 if t % 2 else 100_000)
+    assert link.is_thin
+
+
+def test_the_rate_of_a_quiet_thin_link_is_taken_again_now_and_then_and_ever_more_seldom() -> None:
+    link = a_thin_link()
+    measured = []
+    for t in range(20, 400):
+        size = 50 + link.lacks(t, 50)
+        if size > 50:
+            measured.append(t)
+        carry(link, t, size, 5000)
+    assert 3 <= len(measured) <= 8
+    assert measured[-1] - measured[-2] >= 2 * (measured[1] - measured[0])
+    assert Link().lacks(1000, 50) == 0
+
+
+def test_a_large_frame_rests_as_long_as_a_thin_link_carries_it_and_a_key_ends_the_rest() -> None:
+    link = Link()
+    carry(link, 0.0, 4000, 1_000_000)
+    assert link.wait_s(0.1, is_urgent=False) == pytest.approx(0.15)
+    assert link.wait_s(0.1, is_urgent=True) == 0
+    carry(link, 1.0, 300, 1_000_000)
+    assert link.wait_s(1.06, is_urgent=False) == 0
 
 
 def test_a_colour_of_the_palette_is_sent_by_its_number() -> None:

@@ -2,57 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from tui_app.output.cells import Cell, Row
-from tui_app.output.pens import PLAIN, Pen, change
+from tui_app.output.looks import send_by_look
+from tui_app.output.pens import Pen
+from tui_app.output.sender import BLANK, Abilities, Sender, byte_count
 
-_GAP = 4  # equal cells between two changed ones that are not dearer to send than a movement
-_ERASE = 5  # blanks to the end of a row from which erasing is shorter
-_SKIP = 9  # blanks within a row from which erasing and moving is shorter
-_LINES = 3  # rows down to which line feeds are not longer than a movement
 _WORTH_ERASING = 24  # bytes: erasing may flicker, and ends what the terminal has selected
-_BLANK: Cell = (" ", PLAIN)
+_MUCH_LOOK = 60  # bytes of changes of look from which another order is tried
 
 
-class Abilities(NamedTuple):
-    """What a terminal can do. erases_in_colour: with the background in use (terminfo's ``bce``). repeats: it has REP,
-    which repeats the last character (ECMA-48 8.3.103)."""
-
-    erases_in_colour: bool = False
-    repeats: bool = False
-
-
-def difference(old: Sequence[Row], new: Sequence[Row], can: Abilities | None = None) -> str:
+def difference(
+    old: Sequence[Row], new: Sequence[Row], can: Abilities | None = None, *, in_order: bool = False
+) -> str:
     """The shortest sequences that we know from ``old`` to ``new`` (of the same size), beginning and ending in plain:
-    cells that differ, or everything below the first row that differs after erasing it. can: None, nothing special."""
+    cells that differ, or everything below the first row that differs after erasing it; row after row, or all cells of
+    one look before those of the next. in_order: row after row in any case. can: None, nothing special."""
     changed = [y for y, (before, after) in enumerate(zip(old, new, strict=True)) if before != after]
     if not changed:
         return ""
     can = can or Abilities()
-    cells = _Sender(can)
+    cells = Sender(can)
     for y in changed:
         cells.row(y, old[y], new[y])
-    one = cells.end()
-    most = _bytes(one) - _WORTH_ERASING
-    return (_fits(new[changed[0] :], most) and _erased(changed[0], new, can, most)) or one
+    best = cells.end()
+    if not in_order and cells.bytes_of_looks >= _MUCH_LOOK:
+        looks = Sender(can)
+        send_by_look(looks, {y: (old[y], new[y]) for y in changed})
+        best = min(best, looks.end(), key=byte_count)
+    most = byte_count(best) - _WORTH_ERASING
+    return (_fits(new[changed[0] :], most) and _erased(changed[0], new, can, most, in_order)) or best
 
 
-def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int) -> str:
-    """Everything from row ``top`` on after erasing it; "" as soon as that takes ``limit`` bytes: most frames change a
-    few cells, and all rows below them would be made for nothing."""
-    sender = _Sender(can)
-    sender.erase_from(top)
+def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int, in_order: bool) -> str:
+    """Everything from row ``top`` on after erasing it; "" if that takes ``limit`` bytes or more."""
+    sender = Sender(can)
+    back = _background(new[top:])
+    if back and not can.erases_in_colour and not can.repeats:
+        back = ""  # blanks in it are as many bytes
+    blank: Cell = (" ", Pen(back=back)) if back else BLANK
+    if can.erases_in_colour or not back:
+        sender.erase_from(top, back)
+    else:
+        sender.fill_from(top, blank, len(new[top]), len(new))
+    rows = {y: ([blank] * len(new[y]), new[y]) for y in range(top, len(new))}
+    if in_order:
+        _send_in_order(sender, rows, limit)
+    else:
+        send_by_look(sender, rows)
+    text = sender.end()
+    return text if byte_count(text) < limit else ""
+
+
+def _send_in_order(sender: Sender, rows: Mapping[int, tuple[Row, Row]], limit: int) -> None:
+    """Send what differs in rows, given as (before, after), until that takes ``limit`` bytes: most frames change a few
+    cells, and all rows below them would be made for nothing."""
     counted, size = 0, 0
-    for y in range(top, len(new)):
-        size += _bytes("".join(sender.parts[counted:]))
+    for y, (before, after) in rows.items():
+        size += byte_count("".join(sender.parts[counted:]))
         counted = len(sender.parts)
         if size >= limit:
-            return ""
-        sender.row(y, [_BLANK] * len(new[y]), new[y])
-    text = sender.end()
-    return text if _bytes(text) < limit else ""
+            return
+        sender.row(y, before, after)
+
+
+def _background(rows: Sequence[Row]) -> str:
+    """The background of most blanks."""
+    found = Counter(pen.back for row in rows for char, pen in row if char == " ").most_common(1)
+    return found[0][0] if found else ""
 
 
 def _fits(rows: Sequence[Row], most: int) -> bool:
@@ -60,187 +79,8 @@ def _fits(rows: Sequence[Row], most: int) -> bool:
     are not. A quick look, which may be wrong only in saying yes."""
     for row in rows:
         most -= sum(
-            cell[0] not in (" ", "") and cell != left for cell, left in zip(row, (_BLANK, *row[:-1]), strict=True)
+            cell[0] not in (" ", "") and cell != left for cell, left in zip(row, (BLANK, *row[:-1]), strict=True)
         )
         if most <= 0:
             return False
     return True
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode())
-
-
-def _runs(before: Row, after: Row) -> list[tuple[int, int]]:
-    """(begin, end) of the stretches to send; equal cells between two are sent too where that is not dearer."""
-    runs: list[tuple[int, int]] = []
-    for x in range(len(after)):
-        if before[x] == after[x]:
-            continue
-        begin = x
-        while begin and after[begin][0] == "":
-            begin -= 1
-        gap = begin - runs[-1][1] if runs else len(after)
-        if gap <= 0 or (gap <= _GAP and _costs_no_pen(after, runs[-1][1], begin)):
-            runs[-1] = (runs[-1][0], x + 1)
-        else:
-            runs.append((begin, x + 1))
-    return [(begin, end + (end < len(after) and after[end][0] == "")) for begin, end in runs]
-
-
-def _costs_no_pen(row: Row, begin: int, end: int) -> bool:
-    """Whether these cells can be written with the pen of the cell before them, or, blanks, with that of the next."""
-    if _written_with(row[begin - 1][1], row, begin, end):
-        return True
-    behind = row[end][1]
-    if end - begin >= _GAP:
-        return False
-    return all(row[x][0] == " " and _is_alike(row[x][1], behind) for x in range(begin, end))
-
-
-def _written_with(pen: Pen, row: Row, begin: int, end: int) -> bool:
-    for x in range(begin, end):
-        char, own = row[x]
-        if own is not pen and own != pen and (char != " " or not _is_alike(own, pen)):
-            return False
-    return True
-
-
-def _pen_ahead(row: Row, x: int, end: int) -> Pen:
-    """The pen of the next character, if the blank here looks the same in it; else the blank's own."""
-    pen = row[x][1]
-    for char, ahead in row[x + 1 : end]:
-        if char != " ":
-            return ahead if _is_alike(ahead, pen) else pen
-    return pen
-
-
-def _is_alike(one: Pen, other: Pen) -> bool:
-    """Whether a blank looks the same in both."""
-    return one is other or (one.back == other.back and one.shows_on_blanks == other.shows_on_blanks)
-
-
-class _Sender:
-    """Collects sequences, and knows where the cursor is and how it writes."""
-
-    def __init__(self, can: Abilities) -> None:
-        self.can = can
-        self.parts: list[str] = []
-        self.pen = PLAIN
-        self.y: int | None = None  # None: not known
-        self.x: int | None = None  # None: after the last column, where terminals differ
-
-    def erase_from(self, y: int) -> None:
-        """Erase this row and all below it."""
-        self._move(0, y, [])
-        self.parts.append("\x1b[J")
-
-    def row(self, y: int, before: Row, after: Row) -> None:
-        """The changes of a row, or the row anew after erasing its end, whichever is shorter."""
-        runs = _runs(before, after)
-        if not runs:
-            return
-        start, kept = (self.pen, self.y, self.x), len(self.parts)
-        for begin, end in runs:
-            self._run(y, begin, end, after)
-        if not any(cell[0] != " " for cell in before[runs[0][0] : runs[-1][1]]):
-            return  # erasing would change nothing
-        cells, ended = self.parts[kept:], (self.pen, self.y, self.x)
-        if len(cells) < _SKIP:
-            return
-        del self.parts[kept:]
-        self.pen, self.y, self.x = start
-        self._erase_row(y, runs[0][0], after)
-        if _bytes("".join(cells)) <= _bytes("".join(self.parts[kept:])):
-            self.parts[kept:] = cells
-            self.pen, self.y, self.x = ended
-
-    def end(self) -> str:
-        if self.parts:
-            self._use(PLAIN)
-        return "".join(self.parts)
-
-    def _erase_row(self, y: int, x: int, after: Row) -> None:
-        self._move(x, y, after)
-        self._use(PLAIN)
-        self.parts.append("\x1b[K")
-        for begin, end in _runs([*after[:x], *[_BLANK] * (len(after) - x)], after):
-            self._run(y, begin, end, after)
-
-    def _run(self, y: int, begin: int, end: int, row: Row) -> None:
-        """Write the cells from ``begin`` to ``end`` of a row."""
-        self._move(begin, y, row)
-        x = begin
-        while x < end:
-            char, pen = row[x]
-            if char == " " and (blanks := self._blanks(row, x, end)):
-                x = self._erase(row, x, blanks)
-                continue
-            if pen is not self.pen and (char != " " or not _is_alike(pen, self.pen)):
-                self._use(pen if char != " " else _pen_ahead(row, x, end))  # else a blank looks the same in both
-            x = self._write(row, x, end)
-            self.x = x if x < len(row) else None
-
-    def _write(self, row: Row, x: int, end: int) -> int:
-        """Write a character, and its equals behind it; returns where the next one stands."""
-        cell = row[x]
-        char = cell[0]
-        stop = x + 1
-        if self.can.repeats and stop < end and row[stop] == cell and len(char) == 1:
-            while stop < end and row[stop] == cell:
-                stop += 1
-            again = f"\x1b[{stop - x - 1}b"
-            # a wide character takes two cells, of which the second has no text: it is never its own neighbour
-            if len(again) < (stop - x - 1) * _bytes(char):
-                self.parts += [char, again]
-                return stop
-        self.parts.append(char)
-        return x + 1
-
-    def _blanks(self, row: Row, x: int, end: int) -> int:
-        """How many blanks of one look can be erased from here; 0 when writing them is as good."""
-        pen = row[x][1]
-        if pen.shows_on_blanks or (pen.back and not self.can.erases_in_colour):
-            return 0
-        stop = x
-        while stop < end and row[stop][0] == " " and _is_alike(row[stop][1], pen):
-            stop += 1
-        return stop - x if stop - x >= (_ERASE if stop == len(row) else _SKIP) else 0
-
-    def _erase(self, row: Row, x: int, blanks: int) -> int:
-        """Erase blanks; returns where the next cell stands."""
-        back = row[x][1].back
-        if self.pen.back != back or self.pen.shows_on_blanks:
-            self._use(Pen(back=back))
-        if x + blanks == len(row):
-            self.parts.append("\x1b[K")
-        else:
-            self.parts.append(f"\x1b[{blanks}X\x1b[{blanks}C")
-            self.x = x + blanks
-        return x + blanks
-
-    def _use(self, pen: Pen) -> None:
-        if pen != self.pen:
-            self.parts.append(change(self.pen, pen))
-        self.pen = pen
-
-    def _move(self, x: int, y: int, row: Row) -> None:
-        if self.y == y and self.x == x:
-            return
-        ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"]
-        if self.y == y and self.x is not None and x > self.x:
-            ways.append(_forward(x - self.x))
-        if self.y is not None and 0 < y - self.y <= _LINES:
-            ways.append("\r\n" * (y - self.y) + self._over(row[:x]))
-        self.parts.append(min(ways, key=len))
-        self.y, self.x = y, x
-
-    def _over(self, cells: Row) -> str:
-        """The way over cells that stand already: blanks are as short as a movement."""
-        if len(cells) <= len(_forward(len(cells))) and all(c == " " and _is_alike(pen, self.pen) for c, pen in cells):
-            return " " * len(cells)
-        return _forward(len(cells))
-
-
-def _forward(cells: int) -> str:
-    return "" if cells == 0 else "\x1b[C" if cells == 1 else f"\x1b[{cells}C"

@@ -12,10 +12,11 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui_app.output.cells import Row, blank, put
-from tui_app.output.difference import Abilities, difference
+from tui_app.output.difference import difference
 from tui_app.output.link import Link
 from tui_app.output.pens import PLAIN, frugal
 from tui_app.output.reading import WakingEvent, read_terminal
+from tui_app.output.sender import Abilities
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem
@@ -27,6 +28,7 @@ _CLEAR = "\x1b[m\x1b[H\x1b[2J"
 #: tmux 3.3 repeats ASCII alone
 _REPEATS = "─\x1b[3b\x1b[6n"
 _REPEATED_TO = (4, 0)
+_NO_EFFECT = "\x1b[m"  # a frame ends in plain
 _SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
 _BUSY_S = 0.2
 _LATE_S, _ANSWER_S = 4.0, 0.3  # how late an answer may be, and how long its characters take
@@ -47,6 +49,7 @@ class CellDriver(LinuxDriver):
         self._late_until_t = 0.0
         self._answer_until_t = 0.0
         self._can: Abilities | None = None
+        self._has_frugal_looks = False  # what the terminal shows
         self._is_tried = False  # the question whether it has REP is on its way
 
     # from the application
@@ -117,10 +120,12 @@ class CellDriver(LinuxDriver):
             self._timer = self._loop.call_later(wait_s, self._send)
             return
         frame = self._frame()
+        now = time.monotonic()
+        frame += _NO_EFFECT * -(-self.link.lacks(now, _size(frame)) // len(_NO_EFFECT))
         self._sent = [list(row) for row in self._wanted]
         self._is_urgent = False
         self.frames += 1
-        self.link.sent(time.monotonic(), len(frame))
+        self.link.sent(now, _size(frame))
         self.write(frame + self.link.question)
 
     def _frame(self) -> str:
@@ -129,14 +134,17 @@ class CellDriver(LinuxDriver):
             self._can = Abilities(_erases_in_colour())
             begin, self._is_tried = _CLEAR + _REPEATS, True
         old, new = self._sent, self._wanted
+        if self._has_frugal_looks and not self.link.is_thin:
+            old = None  # the line is quick again: the whole screen in its own looks
+        self._has_frugal_looks = self.link.is_thin
         if old is None:
             begin += _CLEAR
             old = blank(len(new[0]), len(new), PLAIN)
         if self.link.is_thin:
             old, new = _frugal(old), _frugal(new)
-        frame = begin + difference(old, new, self._can)
+        frame = begin + difference(old, new, self._can, in_order=self.link.is_thin)
         # over a thin link such a frame would not be painted as it comes, but when all of it is there
-        if len(frame) >= _SYNC and self._app._sync_available and not self.link.is_thin:
+        if _size(frame) >= _SYNC and self._app._sync_available and not self.link.is_thin:
             frame = f"\x1b[?2026h{frame}\x1b[?2026l"
         return frame
 
@@ -190,6 +198,10 @@ class CellDriver(LinuxDriver):
         self._sent = None
         super().start_application_mode()
         _end_translation(self.fileno)
+
+
+def _size(frame: str) -> int:
+    return len(frame.encode())
 
 
 def _frugal(rows: list[Row]) -> list[Row]:
