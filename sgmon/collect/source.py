@@ -19,10 +19,10 @@ QUEUE_SIZE = 512
 #: how long a probe waits for room in the queue before its event is dropped
 FULL_S = 0.5
 DROPPED_SHOWN_S = 60.0
-#: the other probes start when the server is known, or after this: their first look is then at the right process
+#: the processes are read when the server is known, or after this: the first look is then at the right ones
 FIRST_LOOK_S = 0.3
-#: the log is read when the processes have been, or after this
-FIRST_LOG_S = 1.0
+#: the others when the processes have been read as well, or after this; then they wait until the ranks are painted
+FIRST_PROCS_S, PAINTED_S = 1.0, 0.05
 #: the probes that answer requests are imported and started after this, or with the first request
 ON_REQUEST_S = 1.0
 
@@ -80,7 +80,7 @@ class LiveSource:
         self._awaits_requests = probes is not None  # given probes are all there are
         self._late: list[ProbeThread] | None = None  # those that wait for requests, and could not be started yet
         self._server_asked = False
-        self._procs_seen = False
+        self._procs_seen_t: float | None = None
         self._server_key: tuple[int, int] | None = None
 
     def __iter__(self) -> Iterator[Event]:
@@ -90,7 +90,7 @@ class LiveSource:
         while not self._stop.is_set():
             now = self.clock.stamp()
             if waiting:
-                waiting = self._start(waiting, now - began)
+                waiting = self._start(waiting, now, now - began)
             if now - began >= ON_REQUEST_S:
                 self._await_requests()
             if now - ticked >= self._pause_s():
@@ -98,7 +98,8 @@ class LiveSource:
                 self._log_came = False
                 yield from self._tick(now)
             try:
-                event = self._queue.get(timeout=max(0.01, self._pause_s() - (now - ticked)))
+                pause_s = max(0.01, self._pause_s() - (now - ticked))
+                event = self._queue.get(timeout=min(pause_s, PAINTED_S) if waiting else pause_s)
             except queue.Empty:
                 continue
             self._notice(event)
@@ -111,22 +112,19 @@ class LiveSource:
         """Seconds between two ticks."""
         return self._interval_s if self.watched.calm and not self._log_came else self._tick_s
 
-    def _start(self, waiting: list[ProbeThread], age_s: float) -> list[ProbeThread]:
-        """Start the probes whose turn it is; returns the others. The server probe comes first, the log after the
-        first look at the processes: what a long log tells takes longer to read than who the ranks are."""
+    def _start(self, waiting: list[ProbeThread], now: float, age_s: float) -> list[ProbeThread]:
+        """Start the probes whose turn it is; returns the others. The server probe comes first, then the processes,
+        then the rest: who the ranks are shall stand on the screen while the others import what they need and a long log
+        is read. One look waits for all of them anyway."""
         kinds = {thread.probe.kind for thread in self._threads}
         server_known = "server" not in kinds or self._server_asked or age_s >= FIRST_LOOK_S
-        procs_known = "procs" not in kinds or self._procs_seen or age_s >= FIRST_LOG_S
-        no_procs = self._server_asked and self._server_key is None
-        left = []
-        for thread in waiting:
-            kind = thread.probe.kind
-            if kind == "server" or (server_known and (kind != "log" or procs_known or no_procs)):
-                if not self._can_start(thread):
-                    left.append(thread)
-            else:
-                left.append(thread)
-        return left
+        no_procs = "procs" not in kinds or (self._server_asked and self._server_key is None)
+        painted = self._procs_seen_t is not None and now - self._procs_seen_t >= PAINTED_S
+        rest = server_known and (no_procs or painted or age_s >= FIRST_PROCS_S or self.watched.one_look)
+        turn = {"server": True, "procs": server_known}
+        return [
+            thread for thread in waiting if not (turn.get(thread.probe.kind, rest) and self._can_start(thread))
+        ]
 
     def _can_start(self, thread: ProbeThread) -> bool:
         """Start it. False: no thread can be started now, which is said; it is tried again."""
@@ -229,6 +227,10 @@ class LiveSource:
                         self.dropped += 1
                     return
 
+    def _processes_seen(self, t: float) -> None:
+        if self._procs_seen_t is None:
+            self._procs_seen_t = t
+
     def _notice(self, event: Event) -> None:
         """Wake the probes that read a server when the server probe has found another one."""
         reading = event.reading
@@ -236,9 +238,9 @@ class LiveSource:
         self.watched.calm = self._calm.observe(event)
         if isinstance(reading, ProcsReading):
             self.processes = reading.processes
-            self._procs_seen = True
+            self._processes_seen(event.t)
         elif isinstance(reading, ProbeReading) and reading.name == "procs":
-            self._procs_seen = True  # as far as it can be
+            self._processes_seen(event.t)  # as far as they can be
         elif isinstance(reading, ServerReading):
             self._server_asked = True
             server = reading.server

@@ -158,6 +158,7 @@ class Engine:
             self._control(event)
             return
         had = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
+        had_server = self.snapshot.server is not None
         self._fold(event)
         if self._persistence is not None:
             for result in self._persistence.look(self.snapshot):
@@ -173,7 +174,9 @@ class Engine:
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
         if has == had and is_steady and not self._news and self.snapshot.verdict == self._published:
             return
-        self._publish(force=has > had or event.kind in ("stacks", "server") or self._is_new_text(event))
+        # a first server is shown with its ranks, or by the next tick where its processes do not answer
+        asked_for = event.kind == "stacks" or (event.kind == "server" and had_server)
+        self._publish(force=has > had or asked_for or self._is_new_text(event))
 
     def _fold(self, event: Event) -> None:
         keeping = self._recorder is not None or self._persistence is not None
