@@ -79,7 +79,7 @@ class VerdictBar(Painted):
 
     def wanted_rows(self, width: int) -> tuple[int, int]:
         """(rows for the headline, a fact and the first step; rows for everything)."""
-        return (2, 4) if self.snapshot is None else wanted(select(self.snapshot, self.note), width)
+        return (2, 2) if self.snapshot is None else wanted(select(self.snapshot, self.note), width)
 
     def on_resize(self, event: events.Resize) -> None:
         self._painted = ()

@@ -11,7 +11,6 @@ from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
-from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.port_owner import with_owners
 from sgmon.analyse.ranks.make import with_ranks
@@ -38,7 +37,9 @@ from sgmon.model import (
 from sgmon.model.preflight import Place, Preflight
 
 if TYPE_CHECKING:
+    from sgmon.analyse.log.fold import LogFold
     from sgmon.analyse.stacks.causes import Cause
+    from sgmon.servers.family import LogRules
 from sgmon.servers import registry
 
 SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
@@ -57,7 +58,8 @@ class Store:
 
     def __init__(self, epoch: float, *, replay: str = "", user_causes: Sequence[Cause] = ()) -> None:
         self.snapshot = Snapshot(epoch=epoch, replay=replay)
-        self._fold = LogFold(epoch=epoch)
+        self._fold: LogFold | None = None  # made with the first text of a log
+        self._log_rules: LogRules | None = None  # of the server's family
         self._activity = ActivityTracker()
         self._user_causes = user_causes
         self._matched: object = None
@@ -81,8 +83,7 @@ class Store:
         elif isinstance(reading, GpuReading):
             new = _with_series(_with_gpu_ranks(replace(new, gpu=reading)), event.t)
         elif isinstance(reading, LogReading):
-            self._fold.feed(reading, event.t)
-            new = self._with_log(new)
+            new = self._with_log(new, reading, event.t)
         elif isinstance(reading, PortReading):
             new = with_owners(_with_port(new, reading, event.t))
         elif isinstance(reading, RasReading):
@@ -119,7 +120,8 @@ class Store:
     def set_epoch(self, epoch: float) -> None:
         """The wall clock at watch second 0 is known better (of another machine)."""
         self.snapshot = replace(self.snapshot, epoch=epoch)
-        self._fold.set_epoch(epoch)
+        if self._fold is not None:
+            self._fold.set_epoch(epoch)
 
     def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
         """What the engine knows beside the events: files it has written, where a replay is."""
@@ -140,7 +142,7 @@ class Store:
         if new.server is not None and _same(new.server, server):
             return replace(new, server=_keep_args(new.server, server))
         if not new.log.lines or new.server is not None:
-            self._fold = LogFold(registry.get(server.family).log, new.epoch)
+            self._fold, self._log_rules = None, registry.get(server.family).log
         if new.server is not None:
             self._activity = ActivityTracker()
             new = Snapshot(
@@ -185,7 +187,12 @@ class Store:
         book = with_entries(book_of(rules_of(new.server)), self._user_causes)
         return replace(new, causes=match(facts, book))
 
-    def _with_log(self, new: Snapshot) -> Snapshot:
+    def _with_log(self, new: Snapshot, reading: LogReading, t: float) -> Snapshot:
+        if self._fold is None:
+            from sgmon.analyse.log.fold import LogFold  # 10 ms, which the first picture of the ranks does without
+
+            self._fold = LogFold(self._log_rules, new.epoch)
+        self._fold.feed(reading, t)
         log: LogState = self._fold.state()
         if log is new.log:
             return new

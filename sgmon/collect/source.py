@@ -22,7 +22,7 @@ DROPPED_SHOWN_S = 60.0
 #: the processes are read when the server is known, or after this: the first look is then at the right ones
 FIRST_LOOK_S = 0.3
 #: the others when the processes have been read as well, or after this; then they wait until the ranks are painted
-FIRST_PROCS_S, PAINTED_S = 1.0, 0.05
+FIRST_PROCS_S, PAINTED_S = 1.0, 0.1
 #: the probes that answer requests are imported and started after this, or with the first request
 ON_REQUEST_S = 1.0
 

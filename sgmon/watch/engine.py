@@ -69,7 +69,8 @@ class Engine:
         self._auto_stacks = AutoStacks() if auto_evidence and not source.replay else None
         self._subscribers: list[Subscriber] = []
         self._publish_s = publish_s
-        self._published_t = self._text_t = -publish_s  # of all, and of the newest text of the log
+        self._text_t = -publish_s  # when the newest text of the log was published
+        self._published_t = -publish_s if source.replay else 0.0  # the first tick of a watch knows nothing yet
         self._published = self.snapshot.verdict
         self._followed_t = -1.0  # when the view was last told of the log's size
         self._news = False  # something was read since
@@ -175,7 +176,8 @@ class Engine:
         if has == had and is_steady and not self._news and self.snapshot.verdict == self._published:
             return
         # a first server is shown with its ranks, or by the next tick where its processes do not answer
-        asked_for = event.kind == "stacks" or (event.kind == "server" and had_server)
+        awaits_ranks = not had_server and self.snapshot.server is not None and not self.source.replay
+        asked_for = event.kind == "stacks" or (event.kind == "server" and not awaits_ranks)
         self._publish(force=has > had or asked_for or self._is_new_text(event))
 
     def _fold(self, event: Event) -> None:

@@ -71,6 +71,7 @@ def test_the_first_ranks_are_published_at_once() -> None:
         if engine.snapshot.ranks:
             break
     assert published[-1].ranks == engine.snapshot.ranks != ()
+    assert all(snapshot.ranks or snapshot.server is None for snapshot in published)  # not the panels without ranks
 
 
 def test_what_a_log_tells_first_is_published_at_once() -> None:

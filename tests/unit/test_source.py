@@ -104,25 +104,29 @@ def test_ticks_are_rarer_at_a_longer_interval() -> None:
     assert second.t - first.t >= 0.49
 
 
-def test_the_log_is_read_after_the_first_look_at_the_processes() -> None:
+@pytest.mark.parametrize("one_look", [False, True])
+def test_the_ranks_come_first_and_in_one_look_nothing_waits(one_look: bool) -> None:
     looked, order = threading.Event(), []
 
     def procs() -> Reading | None:
-        looked.wait(0.3)  # a slow look: the log would be read before it
+        looked.wait(0.3)  # a slow look: the others would be read before it
         order.append("procs")
         return ProcsReading()
 
-    def log() -> Reading | None:
-        order.append("log")
-        return LogReading("x")
+    def other(kind: str) -> Reading | None:
+        order.append(kind)
+        looked.set()
+        return LogReading("x") if kind == "log" else PortReading("h", 1, "refused")
 
-    server = Scripted("server", lambda: ServerReading(Server(100, 1000)))
-    seen = _until(
-        _source(server, Scripted("procs", procs), Scripted("log", log)),
-        lambda seen: any(e.kind == "log" for e in seen),
-    )
-    assert any(e.kind == "log" for e in seen)
-    assert order.index("procs") < order.index("log")
+    def make(watched: Watched, source: LiveSource) -> list[Probe]:
+        server = Scripted("server", lambda: ServerReading(Server(100, 1000)))
+        rest = (Scripted(kind, lambda kind=kind: other(kind)) for kind in ("log", "port"))
+        return [server, Scripted("procs", procs), *rest]
+
+    source = LiveSource(Settings(), make, one_look=one_look)
+    _until(source, lambda seen: {"procs", "log", "port"} <= {e.kind for e in seen})
+    assert {"procs", "log", "port"} <= set(order)
+    assert (order[0] == "procs") is not one_look
 
 
 def test_the_log_does_not_wait_for_processes_that_nobody_may_see() -> None:
