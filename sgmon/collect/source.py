@@ -122,9 +122,7 @@ class LiveSource:
         painted = self._procs_seen_t is not None and now - self._procs_seen_t >= PAINTED_S
         rest = server_known and (no_procs or painted or age_s >= FIRST_PROCS_S or self.watched.one_look)
         turn = {"server": True, "procs": server_known}
-        return [
-            thread for thread in waiting if not (turn.get(thread.probe.kind, rest) and self._can_start(thread))
-        ]
+        return [thread for thread in waiting if not (turn.get(thread.probe.kind, rest) and self._can_start(thread))]
 
     def _can_start(self, thread: ProbeThread) -> bool:
         """Start it. False: no thread can be started now, which is said; it is tried again."""
