@@ -114,8 +114,8 @@ class LiveSource:
 
     def _start(self, waiting: list[ProbeThread], now: float, age_s: float) -> list[ProbeThread]:
         """Start the probes whose turn it is; returns the others. The server probe comes first, then the processes,
-        then the rest: who the ranks are shall stand on the screen while the others import what they need and a long log
-        is read. One look waits for all of them anyway."""
+        then the rest: who the ranks are shall stand on the screen while the others import what they need and a long
+        log is read. One look waits for all of them anyway."""
         kinds = {thread.probe.kind for thread in self._threads}
         server_known = "server" not in kinds or self._server_asked or age_s >= FIRST_LOOK_S
         no_procs = "procs" not in kinds or (self._server_asked and self._server_key is None)
