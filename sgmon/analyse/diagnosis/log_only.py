@@ -32,7 +32,8 @@ def log_only(snapshot: Snapshot) -> Verdict | None:
 def _judge(context: Context, log: LogState) -> Verdict:
     if not log.lines:
         return _nothing_yet(log)
-    ended = shut_down(context) or crashed(context)
+    # without its launcher in sight only the text tells that a server goes on after an error
+    ended = shut_down(context) or (crashed(context) if log.outcome not in ("ready", "unhealthy") else None)
     if ended is not None:
         return replace(ended, confidence=min(ended.confidence, 0.85))
     if log.outcome == "unhealthy":
