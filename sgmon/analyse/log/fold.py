@@ -12,8 +12,11 @@ Speed: only lines that have a literal of the catalogue are looked at, and ``shap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
+from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.engines import told_apart
 from sgmon.analyse.log.envelope import BARE_COLOUR, Envelope, Opened, uncoloured
 from sgmon.analyse.log.gaps import Gaps
@@ -22,6 +25,7 @@ from sgmon.analyse.log.lines import LOOK, describe
 from sgmon.analyse.log.other_texts import named
 from sgmon.analyse.log.own_probe import echo_s, is_activity
 from sgmon.analyse.log.prefix import epoch
+from sgmon.analyse.log.repeats import Repeats
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.run_state import state_of
 from sgmon.analyse.log.shapes import hot_lines
@@ -283,28 +287,42 @@ class LogFold:
         lines = text.split("\n")
         stop = len(lines) - 1 if not lines[-1] else len(lines)
         log.gaps.take(text, lines, log.lines + 1, self._rules, log.run.near)
-        run, base = log.run, log.lines + 1
+        run = log.run
         at = 0
         ignores = None if run.wants_every_line else run.milestones.ignores
         serving = run.serving and self._rules.restart not in text
+        repeats = Repeats(run)
         for index, rules, special in hot_lines(self._rules, text, lines, serving, ignores):
+            if (index or not log.open_line) and repeats.holds(index, lines[index], rules, special):
+                at = index + 1
+                continue
+            for held, its_rules in repeats.take():
+                self._hot(lines, held, its_rules, t)
             at = self._cold(lines, at, index, t)
             if run.wants(rules, special):
-                if index > 0 or not log.open_line:
-                    run.skip(lines[index - 1] if index else log.previous)
-                else:
-                    run.begun(log.previous)
-                continued = log.open_line and not index
-                run.line(base + index, lines[index], rules, t, continued, special=special)
+                self._hot(lines, index, rules, t, special)
             at = index + 1
+        for held, its_rules in repeats.take():
+            self._hot(lines, held, its_rules, t)
         self._cold(lines, at, stop, t)
+        number = log.lines + 1
         log.lines += len(lines) - 1
         log.open_line = stop == len(lines)
         log.previous = lines[stop - 1]
         for back in range(stop - 1, max(-1, stop - 50), -1):
             if lines[back].strip():
-                log.last_text, log.last_number = lines[back][-LOOK:], base + back
+                log.last_text, log.last_number = lines[back][-LOOK:], number + back
                 break
+
+    def _hot(self, lines: list[str], index: int, rules: Sequence[Rule], t: float, special: bool = False) -> None:
+        """A line with a literal."""
+        log = self._log
+        run, continued = log.run, log.open_line and not index
+        if continued:
+            run.begun(log.previous)
+        else:
+            run.skip(lines[index - 1] if index else log.previous)
+        run.line(log.lines + 1 + index, lines[index], rules, t, continued, special=special)
 
     def _cold(self, lines: list[str], at: int, stop: int, t: float) -> int:
         """Lines without a literal: they count only inside of a traceback."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sgmon.analyse.log.prefix import epoch
 from sgmon.servers.family import LogRules
 
@@ -12,7 +14,7 @@ def is_activity(rules: LogRules, text: str) -> bool:
         return bool(text.strip())
     probe = rules.probe
     return probe is None or any(
-        line.strip() and not probe.search(line) for line in text.replace("\r", "\n").split("\n")
+        frame.strip() and not probe.search(frame) for line in _from_the_end(text) for frame in line.split("\r")
     )
 
 
@@ -23,10 +25,19 @@ def echo_s(rules: LogRules, text: str, near: float | None) -> float:
     if probe is None or not any(key in text for key in rules.probe_keys):
         return 0.0
     last: float | None = None
-    for line in reversed(text.split("\n")):
+    for line in _from_the_end(text):
         record = rules.record.match(line)
         dated = epoch(record["time"], near) if record else None
         if line.strip() and not probe.search(line):
             return max(0.0, last - dated) if last is not None and dated is not None else 0.0
         last = dated if last is None else last
     return 0.0
+
+
+def _from_the_end(text: str) -> Iterator[str]:
+    """The lines, the last one first, cut as they are asked for: mostly the last one tells."""
+    end = len(text)
+    while (begin := text.rfind("\n", 0, end)) >= 0:
+        yield text[begin + 1 : end]
+        end = begin
+    yield text[:end]

@@ -59,6 +59,11 @@ class Milestones(Struct):
     servers: int = 1  # that share the port: each prints the ready line
     seen: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more milestones are kept."""
+        return len(self.found) >= LIMIT
+
     def copy(self) -> Milestones:
         tracks = {rank: replace(track, seen=dict(track.seen)) for rank, track in self.tracks.items()}
         return replace(self, found=list(self.found), tracks=tracks, seen=dict(self.seen))
@@ -309,5 +314,5 @@ class Milestones(Struct):
         track.seen[name] = track.seen.get(name, 0) + 1
 
     def _keep(self, made: Milestone) -> None:
-        if len(self.found) < LIMIT:
+        if not self.is_full:
             self.found.append(made)

@@ -101,6 +101,14 @@ class Run(Struct):
             return False
         return not all(self.milestones.ignores(rule) for rule in rules)
 
+    def needs_only_the_last(self, rule: Rule) -> bool:
+        """Whether of several lines of one writer with this weak milestone and nothing between them the last tells
+        all: no more are kept, and no traceback is open."""
+        plain = rule.weak and not (rule.once or rule.early_only or rule.rank_only or rule.gate)
+        if not plain or not self.milestones.is_full or self.wants_every_line:
+            return False
+        return self.own and self.writers is None and not self.serving
+
     def skip(self, previous: str) -> None:
         """The text before the next looked-at line (a traceback's title may stand there)."""
         self.errors.previous = previous.rstrip("\r").rpartition("\r")[2][-400:]
