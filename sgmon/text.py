@@ -107,6 +107,18 @@ def clean(text: str, limit: int | None = None) -> str:
     return text
 
 
+def without_escapes(text: str) -> str:
+    """``text`` without escape sequences; other controls stay."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
+
+def safe(text: str, limit: int | None = None) -> str:
+    """``text`` as it may be shown and kept: cleaned, then masked, and cut last. A secret with an escape sequence in
+    it, or one that is cut in half, would not be seen as one."""
+    text = mask(clean(text))
+    return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
 def quoted(text: str) -> str:
     """``text`` as one word of a command that a person may paste into a shell: foreign text runs nothing there."""
     import shlex  # no command without a next step needs it
@@ -163,6 +175,8 @@ class Look(Enum):
 def look_at_shape(shape: str) -> Look:
     """Whether a line may have a secret, by the line without its digits 0 to 9: what is deleted makes neighbours, and
     parts none of the words that are looked for."""
+    if "\x1b" in shape and look_at_shape(without_escapes(shape)) is Look.MAYBE:
+        return Look.MAYBE
     if any(letter in shape for letter in _FOLDED) or any(hint in shape for hint in _SHAPE_HINTS):
         return Look.MAYBE
     low = shape.lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sgmon.model import Snapshot
 from sgmon.servers import registry
-from sgmon.text import clean, mask
+from sgmon.text import clean, safe
 from sgmon.units import state_age
 
 
@@ -16,10 +16,10 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     who = f" (pid {server.pid}{port})" if server is not None else ""
     lasts = state_age(verdict.state, snapshot.t - verdict.since_t)
     comma = "," if verdict.state in ("suspect", "stalled") else ""
-    first = f"sgmon: {verdict.state}{comma} {lasts}: {mask(clean(verdict.headline, 300))}{who}"
+    first = f"sgmon: {verdict.state}{comma} {lasts}: {safe(verdict.headline, 300)}{who}"
     command = next((step for step in verdict.next if step.command), None)
     if command is not None:
-        return [first, f"next: {mask(clean(command.text, 200))}: {mask(clean(command.command, 400))}"]
+        return [first, f"next: {safe(command.text, 200)}: {safe(command.command, 400)}"]
     if server is not None and server.log_path:
         return [first, f"log: {clean(server.log_path, 300)}"]
     if snapshot.log_only:

@@ -13,7 +13,7 @@ from sgmon.commands.bundling import BundleError, make, write
 from sgmon.export.shown import inline
 from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
-from sgmon.text import clean, mask, masked_argv
+from sgmon.text import masked_argv, safe
 from sgmon.watch.engine import Engine
 
 HOOK_S = 120.0
@@ -61,7 +61,7 @@ def hook_environment(snapshot: Snapshot, report_path: str = "") -> dict[str, str
     return {
         "SGMON_STATE": verdict.state,
         "SGMON_PHASE": verdict.phase,
-        "SGMON_HEADLINE": mask(clean(verdict.headline, 1000)),
+        "SGMON_HEADLINE": safe(verdict.headline, 1000),
         "SGMON_ODD_RANKS": ",".join(verdict.odd_ranks),
         "SGMON_NODES": ",".join(verdict.nodes),
         "SGMON_SINCE_S": f"{max(0.0, snapshot.t - verdict.since_t):.0f}",
@@ -117,4 +117,4 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
 
 
 def _shown(text: str, limit: int) -> str:
-    return inline(mask(clean(text, limit)))
+    return inline(safe(text, limit))

@@ -20,7 +20,7 @@ from sgmon.model import GpuReading, Server, Snapshot
 from sgmon.model.preflight import Forecast, Level
 from sgmon.servers import registry
 from sgmon.settings import Settings
-from sgmon.text import clean, mask, masked_argv
+from sgmon.text import masked_argv, safe
 from sgmon.units import plural
 
 ROOT = "/proc"
@@ -128,4 +128,4 @@ def _object(one: Forecast) -> dict[str, Any]:
 
 
 def _safe(text: str) -> str:
-    return mask(clean(text))
+    return safe(text)

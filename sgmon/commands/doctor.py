@@ -15,7 +15,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.doctor import Check, seeing, server_checks, starting
 from sgmon.model import GpuReading
 from sgmon.servers import registry
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _SIGN = {"ok": "ok  ", "note": "note", "bad": "BAD ", "unknown": "?   "}
 
@@ -62,4 +62,4 @@ def as_lines(checks: list[Check]) -> list[str]:
 
 
 def _safe(check: Check) -> dict[str, str]:
-    return {name: mask(clean(value)) for name, value in msgspec.to_builtins(check).items()}
+    return {name: safe(value) for name, value in msgspec.to_builtins(check).items()}

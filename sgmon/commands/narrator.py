@@ -9,7 +9,7 @@ from sgmon.analyse.phase_times import phase_seconds
 from sgmon.export.text import progress_line
 from sgmon.model import Snapshot
 from sgmon.servers import registry
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 HEARTBEAT_S = 10.0
 #: states whose coming is said at once; everything else waits for the next heartbeat
@@ -89,5 +89,5 @@ def _phase_line(snapshot: Snapshot, phase: str, took_s: float) -> str:
 def _mark(snapshot: Snapshot) -> str:
     """An annotation of the job: https://docs.github.com/actions/reference/workflow-commands-for-github-actions"""
     verdict = snapshot.verdict
-    words = mask(clean(verdict.headline, 400)).replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")
+    words = safe(verdict.headline, 400).replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")
     return f"::{_LEVELS[verdict.state]} title=sgmon%3A {verdict.state}::{words}"

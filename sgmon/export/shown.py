@@ -12,7 +12,8 @@ from sgmon import units
 from sgmon.model import Mark, PortReading, Process, Rank, Server, Snapshot
 from sgmon.model.roles import Role
 from sgmon.servers import registry
-from sgmon.text import clean, mask
+from sgmon.text import clean
+from sgmon.text import safe as safe_text
 
 _SHOWN_ROLES = frozenset(
     {Role.LAUNCHER, Role.WORKER, Role.ENGINE, Role.IMPORTING, Role.CONTROLLER, Role.API_SERVER, Role.DETOKENIZER}
@@ -47,7 +48,7 @@ def inline(text: str) -> str:
 
 def safe(text: str | float | None) -> str:
     """Foreign text without escapes and secrets; "" for None and 0."""
-    return mask(clean(str(text))) if text else ""
+    return safe_text(str(text)) if text else ""
 
 
 def shown_processes(snapshot: Snapshot) -> tuple[Process, ...]:

@@ -16,7 +16,7 @@ from sgmon.history.finished_start import MEMORY, FinishedStart, PassedMilestone,
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.family import OwnTime
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 #: a share of the model's bytes in the page cache above which its start counts as warm
 WARM = 0.5
@@ -75,7 +75,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         args=server.args.raw,
         env=snapshot.start.env if snapshot.start is not None else (),
         own=(*(own or own_times(log)), *own_memory(snapshot)),
-        headline=mask(clean(snapshot.verdict.headline, 300)),
+        headline=safe(snapshot.verdict.headline, 300),
         log=log.path or server.log_path,
         foretold=tuple(one.rule for one in will_fail(snapshot)) if outcome == "ready" else (),
     )
@@ -105,7 +105,7 @@ def start_of_log(log: LogState, path: str) -> FinishedStart:
         gaps=_gaps(log),
         args=args.raw if args is not None else (),
         own=own_times(log),
-        headline="" if log.error is None else mask(clean(log.error.text, 300)),
+        headline="" if log.error is None else safe(log.error.text, 300),
         log=path,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sgmon.text import Look, look_at_shape, mask, may_have_secrets
+from sgmon.text import Look, look_at_shape, mask, may_have_secrets, without_escapes
 
 #: of a line that never ends so much is remembered
 _LINE_LIMIT = 4096
@@ -71,10 +71,17 @@ class LogMask:
         return look
 
 
+def _coloured(line: str) -> str:
+    """A line with escape sequences masked: without them where one stands in a secret or before it."""
+    bare = without_escapes(line)
+    masked = mask(bare)
+    return masked if masked != bare else mask(line)
+
+
 def _render(line: str, key: int) -> tuple[str, int]:
     """One line masked, and how far into a private key its end is."""
     if not key and "-----BEGIN " not in line:
-        return mask(line), 0
+        return _coloured(line) if "\x1b" in line else mask(line), 0
     begin = None if key else _KEY_BEGINS.search(line)
     if not key and begin is None:
         return mask(line), 0

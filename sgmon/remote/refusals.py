@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _WIDTH = 160
 
@@ -90,4 +90,4 @@ def _telling(lines: Sequence[str]) -> str:
 
 
 def _words(line: str) -> str:
-    return clean(mask(line), _WIDTH)
+    return safe(line, _WIDTH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sgmon.text import MASK, clean, is_secret_name, mask
+from sgmon.text import MASK, clean, is_secret_name, safe
 
 #: Longest value kept in ``ServerArgs.raw``.
 VALUE_LIMIT = 400
@@ -21,7 +21,7 @@ class Values:
     def text(self, *names: str) -> str:
         """The first that is set, clean and masked; "" for none."""
         found = (self._found.get(name) for name in names)
-        return next((clean(mask(str(value))) for value in found if value not in _UNSET), "")
+        return next((safe(str(value)) for value in found if value not in _UNSET), "")
 
     def number(self, *names: str) -> float | None:
         """The first that is a number."""
@@ -55,7 +55,7 @@ def shown(name: str, value: object) -> str:
         return "None"
     if is_secret_name(name.replace("-", "_")) and value not in _UNSET:
         return MASK
-    return clean(mask(str(value)), VALUE_LIMIT)
+    return safe(str(value), VALUE_LIMIT)
 
 
 def _bare(name: str) -> str:

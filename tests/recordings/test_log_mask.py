@@ -41,6 +41,7 @@ PARTS = (
         "pw",
         "@host",
     ),
+    *("\x1b[36m", "\x1b[0m"),
     *("1", " 7", "2026-11-29 ", "--hf-token ", "--api-key\t", ", ", ")", "é", "3api_key5", "&"),
     *("-----BEGIN ", "PRIVATE KEY-----\n", "-----END PRIVATE KEY-----", "ſecret", "max_total_tokens=5", "key: 5"),
 )
@@ -63,6 +64,14 @@ def test_a_quick_look_at_a_piece_changes_nothing(pieces):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_mask.LogMask, "_may_have_secrets", lambda self, text: True)
         assert quick == given_out(pieces)
+
+
+def test_a_colour_hides_no_secret():
+    """As structlog prints it: the name, the sign and the value each in a colour."""
+    line = "\x1b[36mapi_key\x1b[0m=\x1b[35mabcdefgh\x1b[0m tp=2\n"
+    assert given_out([BATCH + line + BATCH]) == [f"{BATCH}api_key={MASK} tp=2\n{BATCH}"]
+    plain = "\x1b[36mtp_size\x1b[0m=\x1b[35m8\x1b[0m\n"
+    assert given_out([plain]) == [plain]
 
 
 def test_counts_of_tokens_are_no_secrets_and_a_key_is_one():

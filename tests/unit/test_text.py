@@ -1,13 +1,14 @@
 """Foreign text never reaches the terminal unescaped, and never takes a secret into a report."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmon import text
-from sgmon.text import MASK, clean, is_secret_name, mask
+from sgmon.text import MASK, clean, is_secret_name, mask, safe
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,29 @@ def test_masking_where_it_can_begin_is_masking_everywhere(sample: str) -> None:
 
 def _masked(found: re.Match[str]) -> str:
     return found["head"] + MASK
+
+
+@pytest.mark.parametrize("limit", range(8, 60))
+def test_a_secret_that_is_cut_shows_none_of_itself(limit: int) -> None:
+    text = "cannot load with hf_abcdefghijklmnopqrstuvwxyz of the hub"
+    shown = safe(text, limit)
+    assert len(shown) <= limit
+    assert "hf_a" not in shown
+
+
+def test_a_colour_in_a_secret_hides_it_not() -> None:
+    assert safe("\x1b[36mapi_key\x1b[0m=\x1b[35mabcdefgh\x1b[0m") == f"api_key={MASK}"
+    assert safe("hf_abcdefgh\x1b[1mijklmnopqrstuv") == MASK
+
+
+def test_nobody_cuts_before_masking() -> None:
+    """The one way to have text that is cleaned, masked and cut is ``safe``."""
+    root = Path(text.__file__).parents[1]
+    sources = {
+        path: path.read_text() for part in ("sgmon", "widgets", "tui_app") for path in (root / part).rglob("*.py")
+    }
+    assert len(sources) > 300
+    wrong = [
+        path.name for path, source in sources.items() if re.search(r"\bmask\(\s*clean\(|\bclean\(\s*mask\(", source)
+    ]
+    assert set(wrong) == {"text.py"}

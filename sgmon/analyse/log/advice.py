@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 #: Longest advice kept.
 ADVICE_TEXT = 300
@@ -29,7 +29,7 @@ _REMEDY = re.compile(
 def remedy_in(body: str) -> str:
     """The advice in a line, from its first word on; "" without any."""
     match = _REMEDY.search(body)
-    return "" if match is None else clean(mask(body[match.start() :].strip()), ADVICE_TEXT)
+    return "" if match is None else safe(body[match.start() :].strip(), ADVICE_TEXT)
 
 
 def goes_on(body: str) -> bool:

@@ -28,7 +28,7 @@ from sgmon.analyse.log.records import exception_name, looks_like_traceback
 from sgmon.model.log import Complaint
 from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
@@ -253,7 +253,7 @@ class Errors(Struct):
             index=int(number) if number and number.isdigit() else None,
             signalled=candidate.grade == KILLED or signalled is not None,
             signal=None if signalled is None else int(signalled[1]),
-            text=clean(mask(candidate.text.strip()), COMPLAINT_TEXT),
+            text=safe(candidate.text.strip(), COMPLAINT_TEXT),
         )
 
     def first_cause(self, stopped_line: int | None = None) -> Candidate | None:

@@ -10,7 +10,7 @@ from sgmon.analyse.log.records import Record, fragments
 from sgmon.analyse.log.shapes import announced
 from sgmon.model.log import LogLine
 from sgmon.servers.family import LogRules
-from sgmon.text import clean, mask
+from sgmon.text import clean, safe
 
 #: What is looked at of one line; longer ones are a dump of something (server_args are 3-25 kB).
 LOOK = 65_536
@@ -25,9 +25,9 @@ def describe_in(number: int, text: str, envelope: Envelope, near: float | None =
     """What line ``number`` of a wrapped log is: described without its envelope, shown with it (JSON: its text)."""
     opened = next(iter(envelope.open([uncoloured(text[:LOOK])], number)), None)
     if opened is None:
-        return LogLine(number, clean(mask(text[:LOOK]), SHOWN))
+        return LogLine(number, safe(text[:LOOK], SHOWN))
     line = describe(number, opened.text, envelope.rules, opened.t if opened.t is not None else near)
-    shown = line.text if text.lstrip()[:1] == "{" else clean(mask(text[:LOOK]), SHOWN)
+    shown = line.text if text.lstrip()[:1] == "{" else safe(text[:LOOK], SHOWN)
     body = len(shown) - len(line.text) + line.body if shown.endswith(line.text) else 0
     return replace(line, text=shown, t=line.t if line.t is not None else opened.t, body=body)
 
@@ -40,7 +40,7 @@ def describe(number: int, text: str, log: LogRules, near: float | None = None) -
     text = text.rstrip("\r\n")
     if "\r" in text:
         text = _newest_frame(text)
-    shown = clean(mask(text[:LOOK]) if len(text) <= LOOK else mask(text[:LOOK]) + "…", SHOWN)
+    shown = safe(text[:LOOK] if len(text) <= LOOK else text[:LOOK] + "…", SHOWN)
     text = text[:LOOK]
     if "\x00" in text:
         text = text.replace("\x00", "")

@@ -27,7 +27,7 @@ from sgmon.model.log import Milestone, Unresolved
 from sgmon.model.server import ServerArgs
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
-from sgmon.text import clean, mask
+from sgmon.text import clean, safe
 
 #: How much advice is kept; lines at the beginning that are looked at in any case.
 LIMIT, BEGINNING = 100, 60
@@ -270,7 +270,7 @@ class Run(Struct):
             rank = self._rank_of(groups["n"])
         elif where.source == "torch":
             rank = ""
-        fields = tuple((name, clean(mask(value), 1000)) for name, value in groups.items() if name not in ("what",))
+        fields = tuple((name, safe(value, 1000)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
             self.sigterm_line = self.sigterm_line or number
             return

@@ -8,7 +8,7 @@ from sgmon.analyse.log.bars import Frame
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.writers import Writers
 from sgmon.model.log import Bar, Milestone
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _GRAPH_PHASES = ("graphs", "draft_graphs")
 _WEIGHT_PHASES = ("weights", "draft_weights")
@@ -33,7 +33,7 @@ class RunBars(Struct):
             frame.done,
             frame.total,
             number,
-            clean(mask(frame.text), 200),
+            safe(frame.text, 200),
             rank or "",
             seen_t,
             known.moved_t if known is not None and not moved else seen_t,

@@ -16,7 +16,7 @@ from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import LogError, LogState, Milestone, RankProgress
 from sgmon.model.stacks import Frame as StackFrame
 from sgmon.servers import registry
-from sgmon.text import clean, mask
+from sgmon.text import clean, safe
 
 #: Longest error text kept.
 ERROR_TEXT = 1_000
@@ -195,7 +195,7 @@ def _error(run: Run, cause: Candidate | None) -> LogError | None:
     if cause.rank.startswith("#") and rank not in known:
         rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
     advice = next((text for line, text in run.remedies if cause.line <= line <= cause.line + FAR), "")
-    text = clean(mask(cause.text.strip()), ERROR_TEXT)
+    text = safe(cause.text.strip(), ERROR_TEXT)
     name = exception_name(text)
     return LogError(
         cause.kind,
@@ -206,9 +206,9 @@ def _error(run: Run, cause: Candidate | None) -> LogError | None:
         advice,
         exception=name,
         message=text.partition(":")[2].strip() if name else "",
-        code=clean(mask(cause.code), ERROR_TEXT),
+        code=safe(cause.code, ERROR_TEXT),
         place=_place(cause.frames),
-        file=clean(mask(cause.file), ERROR_TEXT),
+        file=safe(cause.file, ERROR_TEXT),
     )
 
 

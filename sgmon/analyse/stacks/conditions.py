@@ -29,7 +29,7 @@ from sgmon.analyse.stacks.signals import (
 )
 from sgmon.model import CauseSource, LogState, PortReading, Process, RasReading, StackDump, Thread
 from sgmon.model.roles import Role
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _STACKS = ("stack", "thread_stack", "not_stack")
 _REGEXES = ("wchan", "call", "fd", "lock", "tcp", "fstype")
@@ -159,7 +159,7 @@ class Condition(Struct, frozen=True):
             line = next((line for line in lines if pattern.search(line)), None)
             if line is None:
                 return None
-            seen.append(f"log: {mask(clean(line.strip(), 160))}")
+            seen.append(f"log: {safe(line.strip(), 160)}")
         if row.error is not None and not has_error(facts.log, row.error):
             return None
         if row.compilers is not None and not compilers_are(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from sgmon.model import LogState, PortReading, Process, RasReading, Role
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 
 def has_error(log: LogState | None, kinds: str) -> bool:
@@ -30,7 +30,7 @@ def text_of(process: Process | None, key: str, regex: re.Pattern[str]) -> str | 
         return None
     for text in _texts(process, key):
         if text and regex.search(text):
-            return mask(clean(text, 100))
+            return safe(text, 100)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sgmon.model import Gpu, GpuProcess, GpuSlice, Missing
 from sgmon.proc import files
-from sgmon.text import clean, mask
+from sgmon.text import clean, safe
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -92,7 +92,7 @@ def name_of(proc_root: Path, pid: int) -> str:
 
 @lru_cache(maxsize=256)
 def _title(words: bytes) -> str:
-    return mask(clean(words.replace(b"\0", b" ").decode("utf-8", "replace"), 120))
+    return safe(words.replace(b"\0", b" ").decode("utf-8", "replace"), 120)
 
 
 def _processes(item: dict[str, Any], name_of: NameOf) -> tuple[GpuProcess, ...]:

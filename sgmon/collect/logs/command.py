@@ -13,7 +13,7 @@ import sys
 from sgmon.collect.logs.stream import IDLE_S, Stream, available
 from sgmon.collect.probes.base import Clock, ProbeError
 from sgmon.model import LogReading
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 FIRST_WAIT_S = 1.0
 MOST_WAIT_S = 30.0
@@ -49,7 +49,7 @@ class CommandLog:
     def __init__(self, argv: tuple[str, ...], clock: Clock) -> None:
         self._argv = argv
         self._clock = clock
-        self._name = clean(mask(shlex.join(argv)), 200)
+        self._name = safe(shlex.join(argv), 200)
         self._one_stream = any(_SPLITS.search(word) for word in argv)
         self._stream = Stream(self._name, "command", clock)
         self._process: subprocess.Popen[bytes] | None = None
@@ -184,7 +184,7 @@ class CommandLog:
     def _complaint(self) -> str:
         """The last line of its stderr, or of all that it printed."""
         lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
-        return clean(mask(lines[-1]), 200) if lines else ""
+        return safe(lines[-1], 200) if lines else ""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> int:

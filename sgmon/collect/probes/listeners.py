@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sgmon.discovery import tree
 from sgmon.model import Listener
 from sgmon.proc import fds, files, net, sock_diag, stat
-from sgmon.text import clean, mask
+from sgmon.text import safe
 
 _SCAN_EVERY_S = 10.0  # a full scan of /proc/*/fd costs 16-39 ms
 WILDCARDS = ("0.0.0.0", "::")
@@ -134,7 +134,7 @@ class Listeners:
                 words = b"[" + files.read(f"{self._root}/{pid}/comm").strip() + b"]"
         except OSError:
             return ""
-        return mask(clean(words[:4096].decode("utf-8", "replace"), 120))
+        return safe(words[:4096].decode("utf-8", "replace"), 120)
 
 
 def _is_below(pid: int, top: int, table: dict[int, stat.Stat]) -> bool:

@@ -16,7 +16,7 @@ from sgmon.discovery import inner
 from sgmon.model import Missing, Server, StartReading
 from sgmon.proc import mounts
 from sgmon.servers import registry
-from sgmon.text import MASK, clean, is_secret_name, mask
+from sgmon.text import MASK, is_secret_name, safe
 
 #: settings that change how a start goes
 _PREFIXES = (
@@ -127,7 +127,7 @@ def compile_caches(environ: Mapping[str, str]) -> list[str]:
 def telling(environ: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """The settings that change how a start goes, by name, secrets masked."""
     return tuple(
-        (name, MASK if is_secret_name(name) else clean(mask(value), _VALUE_LIMIT))
+        (name, MASK if is_secret_name(name) else safe(value, _VALUE_LIMIT))
         for name, value in sorted(environ.items())
         if name.startswith(_PREFIXES) or name in _NAMES
     )
