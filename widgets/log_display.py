@@ -172,6 +172,7 @@ class LogDisplay(Panel[LogView]):
         chosen = self.viewport.chosen
         if not self.viewport.following and chosen is not None and chosen.row.line.number:
             words = f"line {chosen.row.line.number} of {least}{view.total}"
+        words = f"{words} · {view.left_out}" if view.left_out else words
         right: Line = ()
         for fact in write_state(view.size, view.rate, view.writer_offset, view.last_byte_age_s):
             longer = (*right, ((" · " if right else "") + fact, "dim"))

@@ -33,6 +33,7 @@ class LogView(Struct, frozen=True):
     quiet_s: int = 0
     rate: float | None = None
     milestones: frozenset[int] | None = None
+    left_out: str = ""  # of the ranks that the log names
     nodes: tuple[str, ...] = ()  # whose logs these are, where there are several
 
 
@@ -65,6 +66,7 @@ class LogFacts:
             quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
             rate=self._rate(snapshot.t, text.size),
             milestones=None if snapshot.nodes else self._milestones(log),
+            left_out=log.left_out_words,
             nodes=tuple(view.name for view in snapshot.nodes),
         )
 

@@ -303,7 +303,7 @@ def _log(snapshot: Snapshot) -> LogReport | None:
         bars=tuple(BarReport(bar.name, bar.done, bar.total) for bar in log.bars),
         error=None if error is None else ErrorReport(error.kind, error.line, error.rank, safe(error.text)),
         last_line=None if log.last_line is None else safe(clean(log.last_line.text, 300)),
-        note=safe(log.note),
+        note=safe(log.note or log.left_out_words),
     )
 
 

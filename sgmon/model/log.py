@@ -163,6 +163,10 @@ class LogPart(Struct, frozen=True):
     state: LogState
 
 
+#: ranks of one log that are told apart; more are a log that lies, or numbers that are no ranks
+MOST_RANKS = 2_048
+
+
 class LogState(Struct, frozen=True):
     """Everything that the log has told so far. Lines themselves are in the log index, not here."""
 
@@ -205,9 +209,15 @@ class LogState(Struct, frozen=True):
     note: str = ""
     outcome: str = "unfinished"  # from the text alone: ready | unhealthy | crashed | unfinished
     failed_ranks: tuple[str, ...] = ()  # ranks that raised
+    ranks_left_out: bool = False  # it names more than ``MOST_RANKS``
     gate_open: bool | None = None  # a launch that waits for activation: True once it was given; None: no such launch
     what: str = ""  # where it is no server's log: what it is, in words
     doing: str = ""  # and what its last lines say
     engines: tuple[LogPart, ...] = ()  # several servers in one text; everything else is of the worst
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins
+
+    @property
+    def left_out_words(self) -> str:
+        """What is said of ranks that are not told apart; "" where all are."""
+        return f"more than {MOST_RANKS:,} ranks are named: the others are left out" if self.ranks_left_out else ""

@@ -120,6 +120,8 @@ class Errors(Struct):
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
             last.rank, last.fatal = where.rank, True  # the end of what this one begins again
+        if len(self.opened) >= LIMIT:
+            self.opened.pop(next(iter(self.opened)))
         self.opened[self.writer] = block
         if len(self.blocks) < LIMIT:
             self.blocks.append(block)

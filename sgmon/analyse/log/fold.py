@@ -29,7 +29,7 @@ from sgmon.analyse.log.repeats import Repeats
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.run_state import state_of
 from sgmon.analyse.log.shapes import hot_lines
-from sgmon.model.log import LogReading, LogState
+from sgmon.model.log import MOST_RANKS, LogReading, LogState
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 
@@ -356,7 +356,8 @@ class LogFold:
                     run.line(entry.number, entry.text, rules, t, when=when if own is None else None)
             if log.run.runs != runs:
                 log.gaps.begin_again()
-            log.before[entry.source] = entry.text[-400:]
+            if entry.source in log.before or len(log.before) < MOST_RANKS:
+                log.before[entry.source] = entry.text[-400:]
             if entry.text.strip():
                 log.last_text, log.last_number = entry.text[-LOOK:], entry.number
         log.lines += len(lines)
@@ -388,7 +389,7 @@ class LogFold:
             begun = halves.pop(entry.source, None)
             if begun is not None:
                 entry = Opened(begun.number, begun.text + entry.text, entry.source, begun.t, entry.partial)
-            if entry.partial and len(entry.text) < LOOK:
+            if entry.partial and len(entry.text) < LOOK and len(halves) < WRITERS:
                 halves[entry.source] = entry
             else:
                 found.append(entry)

@@ -162,6 +162,7 @@ class Milestones(Struct):
                 names = passed.setdefault(made.rank, [])
                 if made.name not in names:
                     names.append(made.name)
+        ways = {tuple(names) for names in passed.values()}  # few: most ranks have passed the same
         late: dict[str, str] = {}
         for rank, own in passed.items():
             track = self.tracks.get(rank)
@@ -169,8 +170,8 @@ class Milestones(Struct):
                 continue
             ahead = {
                 name
-                for other, names in passed.items()
-                if other != rank and own[-1] in names
+                for names in ways
+                if own[-1] in names
                 for name in names[names.index(own[-1]) + 1 :]
                 if name not in own and not name.startswith("draft_")
             }

@@ -22,7 +22,7 @@ from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
 from sgmon.analyse.log.run_bars import RunBars
 from sgmon.analyse.log.unresolved import unresolved_in
-from sgmon.analyse.log.writers import Writers
+from sgmon.analyse.log.writers import RankNames, Writers
 from sgmon.model.log import Milestone, Unresolved
 from sgmon.model.server import ServerArgs
 from sgmon.servers import registry
@@ -31,6 +31,8 @@ from sgmon.text import clean, safe
 
 #: How much advice is kept; lines at the beginning that are looked at in any case.
 LIMIT, BEGINNING = 100, 60
+#: error lines, and clues in lines, that are kept: the first ones
+NOTED = 4_000
 
 
 class Run(Struct):
@@ -53,6 +55,7 @@ class Run(Struct):
     pseudo: list[Milestone] = field(default_factory=list)
     when: float | None = None
     near: float | None = None  # tells the year of dates without one
+    names: RankNames = field(default_factory=RankNames)
     writers: Writers | None = None  # of a family whose lines begin with their names
     eager: int = BEGINNING  # so many of the next lines are looked at in any case
     cut_args: str = ""  # the arguments' line as far as it goes, where another program has wrapped it
@@ -90,6 +93,7 @@ class Run(Struct):
             bars=RunBars(milestones, writers, dict(self.bars.known)),
             pseudo=list(self.pseudo),
             writers=writers,
+            names=self.names.copy(),
         )
 
     def wants(self, rules: Iterable[Rule], special: bool) -> bool:
@@ -122,7 +126,7 @@ class Run(Struct):
         if where.pid and not previous[where.body :].strip():
             renamed = self.writers.name(where)
             if renamed is not None:
-                self.milestones.rename(*renamed)
+                self._rename(*renamed)
             self.writers.owner = where.rank
 
     def writer(self, name: str) -> None:
@@ -171,6 +175,7 @@ class Run(Struct):
             where.t = self.when
         if self.writers is not None:
             self._writer_of(record, self.writers)
+        where.rank = self.names.admitted(where.rank)
         if where.quoted:
             self.errors.writer = where.rank
         if record.bars:
@@ -187,14 +192,14 @@ class Run(Struct):
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
             if record.clue:
-                self.clues.append((number, record.clue))
+                self._note_clue(number, record.clue)
             for rule, match in record.milestones:
                 if rule.rank_only and "n" in match.groupdict():
                     self._milestone(rule, match, number, where, seen_t)
             return
         self.noise += record.noise
         if record.clue:
-            self.clues.append((number, record.clue))
+            self._note_clue(number, record.clue)
         if record.cleanup:
             self.errors.clean_up(number, seen_t)
         for rule, match in record.milestones:
@@ -216,6 +221,10 @@ class Run(Struct):
             self.errors.context(body, where.rank)
             version = self.log.version.search(body[:4000])
             self.version = self.version or (clean(version[1]) if version else "")
+
+    def _note_clue(self, number: int, phase: str) -> None:
+        if len(self.clues) < NOTED:
+            self.clues.append((number, phase))
 
     def _opens(self, body: str) -> bool:
         """Whether a traceback begins here, or the line names the exception itself."""
@@ -276,6 +285,7 @@ class Run(Struct):
             return
         if self.writers is not None:
             rank = self._numbers(groups, where, rank)
+        rank = self.names.admitted(rank)
         made = self.milestones.add(rule, number, rank, where.t, seen_t, fields, inferred)
         if made is not None:
             self.errors.progress()
@@ -287,7 +297,7 @@ class Run(Struct):
             return
         renamed = writers.name(where)
         if renamed is not None:
-            self.milestones.rename(*renamed)
+            self._rename(*renamed)
         if where.pid:
             self.errors.writer = f"{self.errors.writer} {where.pid}"
         if not where.stamp and where.source == "own":
@@ -304,9 +314,15 @@ class Run(Struct):
         if groups.get("rank", "").isdigit() and groups.get("world", "").isdigit():
             renamed = self.writers.told(where, int(groups["rank"]), int(groups["world"]), self.args)
             if renamed is not None:
-                self.milestones.rename(*renamed)
+                self._rename(*renamed)
             return where.rank
         return rank
+
+    def _rename(self, old: str, new: str) -> None:
+        """What ``old`` said was said by the rank ``new``."""
+        self.names.known.discard(old)
+        if self.names.admitted(new):
+            self.milestones.rename(old, new)
 
     def _arguments(self, text: str, number: int) -> None:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
@@ -354,7 +370,8 @@ class Run(Struct):
         if rule.name == "tcpstore_lost":
             name = "store_lost"
         event = "raised" if exception_name(body) and where.source == "own" else "error"
-        self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
+        if len(self.pseudo) < NOTED:
+            self.pseudo.append(Milestone(name, event, "", number, rank, where.t, seen_t))
 
     def _frames(self, frames: list[Frame], number: int, seen_t: float | None, final: bool) -> bool:
         """Take the bars of a line; whether one has moved. final: the line is whole. None counts while serving."""

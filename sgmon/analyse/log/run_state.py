@@ -57,6 +57,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         milestones=tuple(run.milestones.found),
         ranks=ranks,
         failed_ranks=exceptions,
+        ranks_left_out=run.names.is_over,
         bars=tuple(run.bars.known.values()),
         error=_error(run, cause),
         complaints=run.errors.complaints(),
@@ -137,10 +138,13 @@ def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
         old = progress.get(rank)
         if old is None or old.line < entry.line:
             progress[rank] = replace(entry, phase=old.phase if old else "")
+    numbers = _by_number(progress)
     for rank, entry in weak.items():
-        named = _as_tp(run, rank, progress)
+        named = numbers.get(rank[4:], rank) if rank.startswith("rank") else run.log.rank(rank) or rank
         if named not in progress:
             progress[named] = replace(entry, rank=named)
+            for number, own in _by_number((named,)).items():
+                numbers.setdefault(number, own)
     many = run.args is not None and run.args.tp * run.args.dp * run.args.pp > 1
     if len(progress) > 1 or many:
         progress.pop("", None)
@@ -160,11 +164,14 @@ def _named_ranks(run: Run, writers: Writers) -> tuple[tuple[RankProgress, ...], 
     return tuple(progress), tuple(dict.fromkeys(failed))
 
 
-def _as_tp(run: Run, rank: str, known: Iterable[str]) -> str:
-    """ "rank3" -> "TP3" if the log knows that rank so (torch counts the same ranks)."""
-    if not rank.startswith("rank"):
-        return run.log.rank(rank) or rank
-    return next((name for name in known if re.search(rf"\bTP{rank[4:]}$", name)), rank)
+def _by_number(names: Iterable[str]) -> dict[str, str]:
+    """ "3" -> "TP3", as the log knows that rank (torch counts the same ranks: "rank3"); the first of several."""
+    found: dict[str, str] = {}
+    for name in names:
+        match = re.search(r"\bTP(\d+)$", name)
+        if match:
+            found.setdefault(match[1], name)
+    return found
 
 
 def _fallback(run: Run) -> Milestone | None:

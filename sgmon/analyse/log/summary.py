@@ -70,6 +70,8 @@ def text(state: LogState, file: str) -> str:
     if len(state.ranks) > 1:
         rows += ["", "Last milestone of each rank:"]
         rows += [f"  {names}: {what}" for what, names in _by_place(state)]
+    if state.ranks_left_out:
+        rows.append(f"  {state.left_out_words}")
     if state.bars:
         rows += ["", "Bars:"]
     for bar in state.bars:

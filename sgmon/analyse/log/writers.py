@@ -10,8 +10,29 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sgmon.analyse.log.prefix import Origin
+from sgmon.model.log import MOST_RANKS
 from sgmon.model.server import ServerArgs
 from sgmon.servers.family import Heads
+
+
+class RankNames(Struct):
+    """The ranks that a log has named; no more than ``MOST_RANKS`` are told apart, whatever it says."""
+
+    known: set[str] = field(default_factory=set)
+    is_over: bool = False  # more were named
+
+    def copy(self) -> RankNames:
+        return RankNames(set(self.known), self.is_over)
+
+    def admitted(self, rank: str) -> str:
+        """``rank``; "" for one too many: what it says counts for the log as a whole."""
+        if not rank or rank in self.known:
+            return rank
+        if len(self.known) >= MOST_RANKS:
+            self.is_over = True
+            return ""
+        self.known.add(rank)
+        return rank
 
 
 class Writers(Struct):
@@ -36,10 +57,12 @@ class Writers(Struct):
         self.workers = self.workers or worker
         self.nameless_first = self.nameless_first or where.name == self.heads.first
         known = self.ranks.get(where.pid)
+        if known is None and len(self.ranks) >= MOST_RANKS:
+            return None
         if where.rank and worker and not where.rank_inferred:
             self.ranks[where.pid] = where.rank
             return (known, where.rank) if known is not None and known != where.rank else None
-        if where.rank and where.name:
+        if where.rank and where.name and len(self.engines) < MOST_RANKS:
             self.engines.add(where.rank)
         if known is None and worker:
             known = self.ranks[where.pid] = f"pid{where.pid}"
@@ -51,6 +74,8 @@ class Writers(Struct):
         """The process tells its number in a group of ``world`` ranks: its rank, as ``name``."""
         old = where.rank
         new = self.heads.rank_of(number, world, old, args)
+        if where.pid not in self.ranks and len(self.ranks) >= MOST_RANKS:
+            return None
         self.ranks[where.pid] = where.rank = new
         return (old, new) if old != new and (old or not where.pid) else None
 
