@@ -373,7 +373,7 @@ def main() -> int:
     parser.add_argument("--tracemalloc", action="store_true", help="what has grown most, by line; about half as fast")
     args = parser.parse_args()
     if args.tracemalloc:
-        tracemalloc.start(4)
+        tracemalloc.start()
     print("\n".join(table(asyncio.run(soak(args.hours, args.limit_s)))))
     return 0
 

@@ -74,6 +74,11 @@ class Members(Struct):
     start_ticks: int
     #: pid -> start_ticks; the launcher first, the others in the order in which they were found
     members: dict[int, int] = field(default_factory=dict)
+    #: the name of a program whose children may be members, too, though the launcher is not above them; "": none
+    spawner: str = ""
+    #: pid -> start_ticks of its children that are no members; ``join`` makes them some
+    spawned: dict[int, int] = field(default_factory=dict)
+    _spawners: set[int] = field(default_factory=set)
     _seen: set[int] = field(default_factory=set)
 
     def refresh(self, forget: bool = False) -> None:
@@ -93,10 +98,23 @@ class Members(Struct):
                     present.discard(pid)  # not read yet: looked at again
         self._seen |= present
         self._adopt(fresh)
+        self._keep_spawned(fresh, present, forget)
+
+    def join(self, pid: int) -> None:
+        """Make one of ``spawned`` a member; its children are found from then on."""
+        self.members[pid] = self.spawned.pop(pid)
+        self._seen.clear()
 
     def drop(self, pid: int) -> None:
         """Forget a process that has ended."""
         self.members.pop(pid, None)
+
+    def _keep_spawned(self, fresh: dict[int, Stat], present: set[int], forget: bool) -> None:
+        kept = set() if forget or not self.spawner else self._spawners & present
+        self._spawners = kept | {pid for pid, seen in fresh.items() if self.spawner and seen.comm == self.spawner}
+        known = {} if forget else self.spawned
+        known |= {pid: seen.start_ticks for pid, seen in fresh.items() if seen.ppid in self._spawners}
+        self.spawned = {pid: ticks for pid, ticks in known.items() if pid in present - self.members.keys()}
 
     def _adopt(self, fresh: dict[int, Stat]) -> None:
         found = True

@@ -50,6 +50,7 @@ class Discovery(Struct, frozen=True):
     abbreviations resolved. gpu_of: (args, rank) -> index among the visible GPUs, or None: not known.
     rank_below: (rank of the parent, own rank) -> rank. titled: (version) -> whether its processes get titles; where
     they do not, their place in birth order is all there is. forks: children may be forks that look like their parent.
+    by_ray: whether Ray starts the workers, which are then no descendants of the launcher.
     """
 
     recognise: Callable[[tuple[str, ...]], Launch | None]
@@ -64,6 +65,7 @@ class Discovery(Struct, frozen=True):
     rank_below: Callable[[str, str], str] = field(default=lambda parent, own: own)
     titled: Callable[[str], bool] = field(default=lambda version: True)
     forks: bool = False
+    by_ray: Callable[[ServerArgs], bool] = field(default=lambda args: False)
 
 
 class OtherText(Struct, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sgmon.discovery import ray
 from sgmon.discovery.birth_order import Child, infer
 from sgmon.discovery.process_roles import role_of
 from sgmon.discovery.tree import ancestors, children_of
@@ -57,8 +58,10 @@ def name_all(members: Mapping[int, Member], server: Server) -> None:
 
 
 def spawns_helpers(parent: Member, server: Server) -> bool:
-    """Whether the children of this process are helpers: true of all but the launcher, controllers, engines, and
-    those that the family expects workers of."""
+    """Whether the children of this process are helpers: true of all but the launcher, controllers, engines, those
+    that the family expects workers of, and the raylet of a server whose workers Ray starts."""
+    if ray.is_raylet(parent.argv) and get(server.family).discovery.by_ray(server.args):
+        return False
     if parent.pid == server.pid or not _SPAWNERS.isdisjoint((parent.role, parent.becomes)):
         return False
     return not _slots(parent, server)

@@ -15,7 +15,7 @@ from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.collect.probes.worker import Descendants, Worker
-from sgmon.discovery import process_roles
+from sgmon.discovery import process_roles, ray
 from sgmon.discovery.tree import Members, children_of, descendants_of
 from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
 from sgmon.proc import counters, files, stat
@@ -73,11 +73,13 @@ class Tree:
         self._gone: dict[int, Process] = {}
         self._last: dict[int, Process] = {}
         self._uid: int | None = None
+        self._driver: ray.Driver | None = None
 
     def read(self, server: Server) -> ProcsReading:
         self._family = get(server.family)  # its workers' titles may have shown another one
         forget = self._schedule.run(("tree", "forget"), FORGET_EVERY_S, lambda: None)
-        self._pids.refresh(forget)
+        self._pids.refresh(self._expects_ray(server) or forget)
+        self._join_of_ray(forget)
         alive = self._stats(server)
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
         member_roles.name_all(self._members, server)
@@ -90,6 +92,31 @@ class Tree:
 
     def close(self) -> None:
         self._exit_statuses.close()
+
+    def _expects_ray(self, server: Server) -> bool:
+        """Whether Ray's processes are looked for from now on, so that all have to be looked at again."""
+        before, self._pids.spawner = (
+            self._pids.spawner,
+            ray.RAYLET if self._family.discovery.by_ray(server.args) else "",
+        )
+        return self._pids.spawner != before
+
+    def _join_of_ray(self, forget: bool) -> None:
+        """Add the workers that Ray started for this server: those among its processes with a worker's title."""
+        titled = [pid for pid in self._pids.spawned if self._is_titled(pid)]
+        if titled and (self._driver is None or forget):
+            self._driver = ray.driver_among(self._root, self._pids.members)
+        for pid in titled:
+            if self._driver is not None and ray.works_for(self._root, pid, self._driver):
+                self._pids.join(pid)
+
+    def _is_titled(self, pid: int) -> bool:
+        try:
+            return self._family.discovery.role_of(stat.cmdline(self._root, pid)) is Role.WORKER
+        except OSError as err:
+            if files.is_own_limit(err):
+                raise
+            return False
 
     def _stats(self, server: Server) -> dict[int, Stat]:
         """The living, by pid; those that ended go to ``_gone`` (workers) or are forgotten (helpers)."""

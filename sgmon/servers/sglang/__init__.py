@@ -28,6 +28,7 @@ FAMILY = ServerFamily(
         args_from_log=args_line.last_in,
         full_flag=args.full_name,
         gpu_of=ranks.gpu_of,
+        by_ray=ranks.by_ray,
     ),
     role_labels={Role.WORKER: "scheduler", Role.CONTROLLER: "DP controller"},
     folder=__name__,

@@ -21,13 +21,20 @@ def expected_children(parent: Role, args: ServerArgs, version: str = "") -> tupl
     return of_controller(args, version) if parent is Role.CONTROLLER else ()
 
 
+def by_ray(args: ServerArgs) -> bool:
+    """Whether the schedulers are Ray's actors (``--use-ray``, from 0.5.10 on)."""
+    return dict(args.raw).get("use_ray") == "True"
+
+
 def of_launcher(args: ServerArgs, version: str = "") -> tuple[Slot, ...]:
     """What the launcher spawns, in order: weight-cache daemons, schedulers or DP controller, detokenizer."""
     ranks = [Slot(Role.WORKER, rank) for rank in rank_labels(args, version)]
     slots = []
     if dict(args.raw).get("weight_cache_mode") == "daemon":
         slots += [Slot(Role.WEIGHT_CACHE, slot.rank) for slot in ranks]
-    if args.dp > 1:
+    if by_ray(args):
+        pass  # Ray's own processes spawn them
+    elif args.dp > 1:
         slots += [*ranks, Slot(Role.CONTROLLER)] if _prelaunched(args, version) else [Slot(Role.CONTROLLER)]
     else:
         slots += ranks

@@ -22,7 +22,10 @@ _NAMES = (
     ("http_server", Role.LAUNCHER),
     ("server", Role.LAUNCHER),
 )
+#: an actor of --use-ray (srt/ray/scheduler_actor.py): Ray's own title takes the place of SGLang's, and names no rank
+_ACTOR = "ray::SchedulerActor"
 _COMMS = (
+    ("ray::SchedulerA", Role.WORKER),
     ("sglang::schedul", Role.WORKER),
     ("sgl_diffusion::", Role.WORKER),
     ("sglang::detoken", Role.DETOKENIZER),
@@ -39,6 +42,8 @@ def rank_of(title: str) -> str:
 
 def role_of(argv: tuple[str, ...]) -> Role:
     """The role that the title says; Role.OTHER when it is none of SGLang's."""
+    if argv and argv[0].startswith(_ACTOR):
+        return Role.WORKER
     if not argv or not argv[0].startswith(_PREFIXES):
         return Role.OTHER
     name = argv[0].partition("::")[2]

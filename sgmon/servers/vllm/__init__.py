@@ -30,6 +30,7 @@ FAMILY = ServerFamily(
         rank_below=ranks.rank_below,
         titled=ranks.titled,
         forks=True,
+        by_ray=ranks.by_ray,
     ),
     role_labels={
         Role.ENGINE: "engine core",

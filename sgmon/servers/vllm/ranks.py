@@ -138,8 +138,13 @@ def _external(args: ServerArgs) -> bool:
     return "data_parallel_rank" in raw or raw.get("data_parallel_external_lb") == "True"
 
 
+def by_ray(args: ServerArgs) -> bool:
+    """Whether Ray starts the workers."""
+    return dict(args.raw).get("distributed_executor_backend", "") == "ray"
+
+
 def _worker_slots(args: ServerArgs) -> tuple[Slot, ...]:
-    if dict(args.raw).get("distributed_executor_backend", "") == "ray":
+    if by_ray(args):
         return ()  # actors, which Ray's own processes spawn
     return tuple(Slot(Role.WORKER, rank) for rank in _local_ranks(args))
 
