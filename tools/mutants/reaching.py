@@ -13,6 +13,9 @@ from pathlib import Path
 import coverage
 import pytest
 
+#: in the name of tests against kept texts, which look at everything at once
+KEPT = "as_it_was"
+
 
 class _Keeper:
     def __init__(self, file: str) -> None:
@@ -57,6 +60,7 @@ class Reaching:
     def __init__(self, kept: list[Path]) -> None:
         self.seconds: dict[str, float] = {}
         self._files: dict[str, list[coverage.CoverageData]] = defaultdict(list)
+        self._lines: dict[str, dict[int, set[str]]] = {}
         for file in kept:
             self.seconds |= json.loads(Path(f"{file}.seconds").read_text())
             data = coverage.CoverageData(basename=str(file))
@@ -65,18 +69,29 @@ class Reaching:
                 self._files[path].append(data)
 
     def tests(self, path: Path, line: int, *, anywhere: bool) -> list[str]:
-        """The tests that run the line, the fastest of each test file first, then the others.
+        """The tests that run the line, the fastest of each test file first, then kept texts, the others.
 
         A line within a statement may be kept as the statement's: the nearest line before it that a test runs counts.
         anywhere: those that run another line of the file follow: what is read once, and what is kept from the first
-        call on, shows in no test but the first."""
-        of_line: dict[int, set[str]] = defaultdict(set)
-        for data in self._files.get(str(path.resolve()), ()):
-            for at, contexts in data.contexts_by_lineno(str(path.resolve())).items():
-                of_line[at].update(test for test in contexts if test in self.seconds)
+        call on, shows in no test but the first. Of a file that is read at the import alone: those of the files beside
+        and above it."""
+        of_line = self._of_file(str(path.resolve()))
+        if anywhere and not any(of_line.values()):
+            beside = {str(one.resolve()) for folder in path.resolve().parents[:2] for one in folder.glob("*.py")}
+            return self._ordered(set().union(*(tests for one in beside for tests in self._of_file(one).values())))
         nearest = max((at for at, tests in of_line.items() if tests and at <= line), default=line)
         near = self._ordered(of_line[nearest])
         return near + (self._ordered(set().union(*of_line.values()) - set(near)) if anywhere else [])
+
+    def _of_file(self, path: str) -> dict[int, set[str]]:
+        """The tests of each line; kept, for reading takes long."""
+        if path not in self._lines:
+            found: dict[int, set[str]] = defaultdict(set)
+            for data in self._files.get(path, ()):
+                for at, contexts in data.contexts_by_lineno(path).items():
+                    found[at].update(test for test in contexts if test in self.seconds)
+            self._lines[path] = found
+        return self._lines[path]
 
     def _ordered(self, tests: set[str]) -> list[str]:
         by_time = sorted(
@@ -85,4 +100,6 @@ class Reaching:
         seen: dict[str, str] = {}
         for test in by_time:
             seen.setdefault(test.partition("::")[0], test)
-        return [*seen.values(), *(test for test in by_time if test not in seen.values())]
+        first = set(seen.values())
+        rest = [test for test in by_time if test not in first]
+        return [*seen.values(), *sorted(rest, key=lambda test: KEPT not in test)]
