@@ -27,12 +27,14 @@ from tests.log.state_rows import line_rows, rows
 from tests.log.test_shapes import SHAPES
 
 LINES = Path(__file__).parent / "lines"
+#: made up, for what no kept log shows
+TEXTS = Path(__file__).parent / "texts"
 PIECES = 20
 #: 30 November 2026, the day after the real starts
 EPOCH = 1_796_000_000.0
 LOGS = {
     "-".join(path.relative_to(root).parts).removesuffix(".gz").removesuffix(".log"): path
-    for root in (CASES, SHAPES)
+    for root in (CASES, SHAPES, TEXTS)
     for path in sorted([*root.rglob("*.log"), *root.rglob("*.log.gz")])
 }
 
