@@ -152,7 +152,8 @@ class StackRules(Struct, frozen=True):
     """What stacks of a family's processes mean. The general rules for NCCL, CUDA, torch and the OS are added to it.
 
     folder: the package with its ``stack_phases.toml``, ``waits.toml`` and ``causes.toml``; "": it has none.
-    order: its phases as they usually follow; a server is in the first of its ranks'.
+    order: its phases as they usually follow; a server is in the first of its ranks'. during: a phase in words
+    ("in the weight load").
     packages: where files of its own code begin ("sglang/"); source_tree: regular expression of the same
     in a source tree. draft: stack pattern of a draft model's frames; serving: of a launcher whose server loop
     runs (``sgmon/analyse/stacks/pattern.py``).
@@ -160,6 +161,7 @@ class StackRules(Struct, frozen=True):
 
     folder: str = ""
     order: tuple[str, ...] = ()
+    during: Callable[[str], str] = str
     packages: tuple[str, ...] = ()
     source_tree: str = ""
     draft: str = ""

@@ -1,4 +1,4 @@
-"""Starts on two H200s that sgmon itself recorded from second 0: SGLang 0.5.17 and vLLM 0.22, tp 2, random weights.
+"""Starts on one and two H200s that sgmon itself recorded from second 0: SGLang 0.5.17 and vLLM 0.22, tp 1 and 2, random weights.
 
 Faults were done by a script beside them: seconds are those of its own clock.
 """
@@ -36,6 +36,7 @@ FAULTS = (
     Fault("h200x2-live-kill-ready", 72.4, "crashed", ("TP1",)),
     Fault("h200x2-live-kill-launcher", 62.6, "crashed", (), headline="the launcher"),
     Fault("h200x2-live-kill-warmup", 50.1, "crashed", ("TP1",)),
+    Fault("h200-live-kill-load", 25.1, "crashed", (), headline="the scheduler"),
 )
 #: name -> seconds of the SIGTERM that ended it, and whether it had been ready
 HEALTHY = {"vllm-live-h200-cold": (131.7, True), "h200x2-live-cold": (157.0, False)}
@@ -111,6 +112,27 @@ def test_a_rank_that_is_late_into_a_collective(name):
     assert after[0].t - until < 4 and not {c.verdict.state for c in after} & set(ALARMS), "it goes on without a word"
     assert last.ras is not None and last.ras.answer == "ok"
     assert max(len(one.ranks) for one in last.ras.communicators) == 2
+
+
+def test_the_only_rank_sleeps_in_its_first_batch():
+    """From 41.7 to 86.7 s. A sleep looks like a polling wait from outside: neither is claimed."""
+    changes, last = played("h200-live-asleep-warmup")
+    assert [(c.t, c.verdict.headline) for c in changes if c.t < 41.7 and c.verdict.state in ALARMS] == []
+    suspect, stalled, ready = (first(changes, state) for state in ("suspect", "stalled", "ready"))
+    assert suspect is not None and "sleeps on a timer" in suspect.verdict.headline and suspect.t < 64
+    assert stalled is not None and stalled.verdict.headline.endswith("in _late.<locals>.called") and stalled.t < 79
+    assert "silent for 30s but for requests" in stalled.verdict.evidence[2].text, "those are sgmon's own"
+    assert ready is not None and ready.t > 86.7
+    assert [(c.t, c.verdict.headline) for c in changes if c.t > 86.7 and c.verdict.state in ALARMS] == []
+    assert last.verdict.state == "ended"
+
+
+def test_a_library_that_is_missing_is_named():
+    """A fault nobody had prepared: the package on the machine was not whole."""
+    changes, last = played("h200-live-no-library")
+    assert first(changes, "will-fail") is None and first(changes, "suspect") is None
+    assert "libtvm_ffi_testing.so: cannot open shared object file" in last.verdict.headline
+    assert last.verdict.state == "crashed"
 
 
 #: a model that fits by 2 %, into a share and beside what another process holds; two replicas

@@ -75,9 +75,9 @@ def test_text_of_a_hang() -> None:
     found = summarize(7, "sglang", "0.5.17", dumps, match(facts, BOOK), ras)
     text = "\n".join(summary_lines(found))
     for words in (
-        "SGLang 0.5.17, pid 7; phase by its stacks: weights",
+        "SGLang 0.5.17, pid 7; by its stacks in the weight load",
         "[TP0,2-3] | missing TP1",
-        "TP1 · 1 rank · OUTLIER · at work in weights; last seen in ",
+        "TP1 · 1 rank · OUTLIER · in the weight load; last seen in ",
         "launcher (pid 7) waits in the launcher's wait for its ranks",
         "95 % · a rank is stopped",
         "$ kill -CONT 1001",

@@ -40,6 +40,12 @@ def log_fact(context: Context) -> Evidence:
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
     said = f"silent for {lasting(silent)}" if silent >= GROWS_S else "growing"
+    if (
+        silent >= GROWS_S
+        and log.last_line.kind == "access"
+        and context.t - (log.last_byte_t or 0.0) < silent - GROWS_S
+    ):
+        said += " but for requests"
     dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
         said += f" at least, its last dated line is {lasting(dated)} old by this machine's clock"

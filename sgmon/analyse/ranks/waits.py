@@ -139,7 +139,7 @@ _WCHANS = {
     "pipe_write": (WaitKind.LOG_READER, "cannot write: the reader of its pipe does not read"),
     "anon_pipe_read": (WaitKind.PIPE, "waits for data on a pipe"),
     "pipe_read": (WaitKind.PIPE, "waits for data on a pipe"),
-    "hrtimer_nanosleep": (WaitKind.SLEEP, "sleeps in short naps (a polling wait)"),
+    "hrtimer_nanosleep": (WaitKind.SLEEP, "sleeps on a timer (a polling wait or a pause)"),
     "futex_do_wait": (WaitKind.FUTEX, "sleeps on a futex (a collective, a thread or a lock)"),
     "futex_wait_queue": (WaitKind.FUTEX, "sleeps on a futex (a collective, a thread or a lock)"),
     "futex_wait_queue_me": (WaitKind.FUTEX, "sleeps on a futex (a collective, a thread or a lock)"),

@@ -213,7 +213,7 @@ def _work_words(group: Sequence[_Place], rules: StackRules) -> list[str]:
     phase = phase_of_frames(group[0].frames, rules)
     seen = list(dict.fromkeys(place.innermost for place in group))
     tail = ", …" if len(seen) > MAX_SEEN else ""
-    return [f"at work in {phase}"] * bool(phase) + [f"last seen in {', '.join(seen[:MAX_SEEN])}{tail}"]
+    return [rules.during(phase)] * bool(phase) + [f"last seen in {', '.join(seen[:MAX_SEEN])}{tail}"]
 
 
 def _unseen(rank: str, dumps: Sequence[StackDump]) -> StackClass:

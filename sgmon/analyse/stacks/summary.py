@@ -69,7 +69,11 @@ def summary_lines(found: Summary, *, full: bool = False) -> Iterator[str]:
     """The summary for a terminal or a report: what was run, the classes, the launcher, why, what to do."""
     label = registry.get(found.family).label
     name = f"{label} {found.version}" if found.version else f"{label} (version not known)"
-    phase = f"phase by its stacks: {found.phase}" if found.phase else "its stacks prove no phase"
+    phase = (
+        f"by its stacks {registry.get(found.family).phases.during(found.phase)}"
+        if found.phase
+        else "its stacks prove no phase"
+    )
     yield f"{name}, pid {found.pid}; {phase}"
     yield from _commands(found.dumps)
     yield ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from sgmon.servers.family import StackRules
+from sgmon.servers.sglang.phases import PHASES
 
 STACKS = StackRules(
     folder="sgmon.servers.sglang",
+    during=PHASES.during,
     # by stacks, not by log lines: a rank enters its event loop ("scheduler_ready") after it has set up disaggregation
     order=(
         "launch",

@@ -7,6 +7,7 @@ from sgmon.servers.vllm.phases import PHASES
 
 STACKS = StackRules(
     folder="sgmon.servers.vllm",
+    during=PHASES.during,
     order=tuple(phase.name for phase in PHASES.phases),
     packages=("vllm/",),
     source_tree=r"vllm/(?:v1|engine|entrypoints|model_executor|distributed|executor|worker)/|vllm/\w+\.py$",
