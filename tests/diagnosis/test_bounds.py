@@ -121,7 +121,8 @@ def test_how_many_other_servers_are_named() -> None:
     ("kwargs", "words"),
     [
         ({"share": 0.5, "by": "bytes"}, "50% by the bytes"),
-        ({"eta_s": 0.0}, "0.0s to go"),
+        ({"eta_s": 1.0}, "1.0s to go"),
+        ({"eta_s": 0.9, "speed": 0.0}, "0 B/s"),
         ({"why": "w"}, "time to go unknown: w"),
         ({"speed": 0.0}, "0 B/s"),
         ({"shards": ("a",)}, "1 shard mapped now"),
