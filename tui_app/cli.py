@@ -8,6 +8,7 @@ import importlib
 import sys
 
 from sgmon import __version__
+from sgmon.commands.help_format import HelpFormatter
 from sgmon.commands import EXIT_CODES
 from sgmon.config import ConfigError, use
 
@@ -41,7 +42,6 @@ _WITH_VALUE = frozenset(
     | {"--host", "--hosts", "--via", "--remote-python"}
 )
 
-_HELP = argparse.RawDescriptionHelpFormatter
 EPILOG = """\
 commands:
 {commands}
@@ -111,7 +111,7 @@ def _command(name: str, words: list[str]) -> int:
         print(f"sgmon: no command {name!r}; {hint}", file=sys.stderr)
         return 2
     module = importlib.import_module(COMMANDS[name][0])
-    parser = argparse.ArgumentParser(prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=_HELP)
+    parser = argparse.ArgumentParser(prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=HelpFormatter)
     module.add_arguments(parser)
     if name not in ("config", "completion"):
         use(parser)
@@ -142,7 +142,7 @@ def full_parser() -> argparse.ArgumentParser:
     parser = watch_parser()
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (module_name, help_line) in COMMANDS.items():
-        one = commands.add_parser(name, help=help_line, description=help_line, formatter_class=_HELP)
+        one = commands.add_parser(name, help=help_line, description=help_line, formatter_class=HelpFormatter)
         importlib.import_module(module_name).add_arguments(one)
     return parser
 
@@ -157,9 +157,9 @@ def watch_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",
-        description=f"Watch the {labels()} server here while it starts: hung, or slow? Where, which rank, why?",
+        description=f"Is the {labels()} server here hung, or only slow? Where, which rank, why?",
         epilog=EPILOG.format(commands=commands, codes=EXIT_CODES),
-        formatter_class=_HELP,
+        formatter_class=HelpFormatter,
     )
     parser.add_argument("-V", "--version", action="version", version=f"sgmon {__version__}")
     add_target_arguments(parser)

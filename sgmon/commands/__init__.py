@@ -39,7 +39,7 @@ def exit_code(state: str) -> int:
 
 #: for the help and the man page
 EXIT_CODES = """\
-  0 ready            3 stalled or stopped (check, wait --fail-fast: sure to fail)
+  0 ready            3 stalled, stopped, or sure to fail (--fail-fast)
   1 sgmon failed     4 not ready in time, or ended before
   2 wrong usage      5 crashed            6 no server
   wait itself was ended: 130 by Ctrl-C, 143 by SIGTERM"""

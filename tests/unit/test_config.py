@@ -142,3 +142,16 @@ def test_the_man_page_has_every_command_and_key() -> None:
     made = page()
     assert all(f".SS sgmon {name}\n" in made for name in COMMANDS)
     assert "(overview.why)" in made and "SGMON_THEME" in made
+    assert "exit codes" in made and "{livez,readyz,startupz}" in made
+    assert made.count("any process of the server") == 1, "an option that many commands have is explained once"
+
+
+def test_the_help_fits_into_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from tui_app.cli import COMMANDS
+
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["--help"], *([name, "--help"] for name in COMMANDS)):
+        with pytest.raises(SystemExit):
+            main(words)
+        long = [line for line in capsys.readouterr().out.splitlines() if len(line) > 80]
+        assert not long, words
