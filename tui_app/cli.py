@@ -8,8 +8,8 @@ import importlib
 import sys
 
 from sgmon import __version__
-from sgmon.commands.help_format import HelpFormatter
 from sgmon.commands import EXIT_CODES
+from sgmon.commands.help_format import HelpFormatter
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -111,7 +111,9 @@ def _command(name: str, words: list[str]) -> int:
         print(f"sgmon: no command {name!r}; {hint}", file=sys.stderr)
         return 2
     module = importlib.import_module(COMMANDS[name][0])
-    parser = argparse.ArgumentParser(prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=HelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=HelpFormatter
+    )
     module.add_arguments(parser)
     if name not in ("config", "completion"):
         use(parser)

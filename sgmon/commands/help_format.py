@@ -13,5 +13,6 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         rows: list[str] = []
         for is_kept, lines in itertools.groupby(text.splitlines(), key=lambda line: not line or line[0] == " "):
-            rows += lines if is_kept else textwrap.wrap(" ".join(lines), width)
+            block = list(lines)
+            rows += block if is_kept else textwrap.wrap(" ".join(block), width)
         return "\n".join(indent + row for row in rows)

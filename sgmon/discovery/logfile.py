@@ -216,19 +216,31 @@ def _terminal(hop: _Hop) -> LogTarget:
 
 
 def _socket(hop: _Hop) -> LogTarget:
-    """systemd gives a service a socket to the journal."""
+    """systemd gives a service a socket to the journal; a systemd in a container has a journal there."""
+    container = containers.of(hop.root, hop.pid)
+    within = journal.unit_within(hop.root, hop.pid, container.id) if container is not None else ""
+    if within and container is not None and hop.inside.prefix:
+        why = f"it is in the journal of {within}, which a systemd in the container {container.short} keeps"
+        return unread("socket", hop.source, why, f"run sgmon in that container; or {GIVE_LOG}")
+    if within:
+        return _journal(hop, within, user=False)
     kept = _kept(hop)
     if kept is not None:
         return kept
     unit, user = journal.unit(hop.root, hop.pid)
     if unit:
-        try:
-            began = started_epoch(hop.root, stat.read(hop.root, hop.pid).start_ticks)
-        except OSError:
-            began = None
-        return by_command(journal.of_unit(unit, user, began), f"{hop.source} -> journal of {unit}")
+        return _journal(hop, unit, user=user)
     remedy = f"is it in the journal? journalctl _PID={hop.pid}; or {GIVE_LOG}"
     return unread("socket", hop.source, "the server writes into a socket", remedy)
+
+
+def _journal(hop: _Hop, unit: str, *, user: bool) -> LogTarget:
+    """The lines of a unit since its server began."""
+    try:
+        began = started_epoch(hop.root, stat.read(hop.root, hop.pid).start_ticks)
+    except OSError:
+        began = None
+    return by_command(journal.of_unit(unit, user, began), f"{hop.source} -> journal of {unit}")
 
 
 def _hidden(error: OSError, root: str) -> Missing:

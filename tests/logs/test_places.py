@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.discovery import inner, logfile, output_readers
+from sgmon.discovery import inner, journal, logfile, output_readers
 from sgmon.discovery.containers import Container, of
 from tests.proc.fake import FakeProc, link, mount_row
 
@@ -390,6 +390,29 @@ def test_systemd(host, cgroup, match):
     assert {"--follow", "--output=json", "--all", "--no-tail"} <= set(found.command)
     assert "--since=@1795000009" in found.command  # it started 10 s after boot: its own lines only
     assert found.source == f"fd 1 and 2 of pid 100 -> journal of {match.partition('=')[2]}"
+
+
+def test_a_unit_that_was_restarted(host, monkeypatch, tmp_path):
+    """Seen with systemctl restart: "SIGTERM received" of the run before, a second ago, was taken for this one's end."""
+    monkeypatch.setattr(journal, "UNITS", str(tmp_path))
+    host.server({1: "socket:[5]", 2: "socket:[5]"}, "0::/system.slice/sglang.service\n")
+    run = tmp_path / "invocation:sglang.service"
+    run.symlink_to("18f3c0e7cd664d03b1244b8a699abdd2")
+    for made_epoch, known in ((1795000009.5, True), (1795000100.0, False)):  # the server began at 1795000010
+        os.utime(run, (made_epoch, made_epoch), follow_symlinks=False)
+        assert ("_SYSTEMD_INVOCATION_ID=18f3c0e7cd664d03b1244b8a699abdd2" in host.find().command) is known
+
+
+def test_a_systemd_in_a_container(host):
+    """Seen with podman --systemd=always: the log was taken for the container's own, which had nothing."""
+    group = (
+        f"1:name=systemd:/libpod_parent/libpod-{ID}/system.slice/sglang.service\n3:cpu:/libpod_parent/libpod-{ID}\n"
+    )
+    host.server({1: "socket:[5]", 2: "socket:[5]"}, group)
+    assert host.find().command[-1] == "_SYSTEMD_UNIT=sglang.service"
+    host.on_host(100)
+    assert not host.find().command, "seen from the host: its own journalctl has another journal"
+    assert "sglang.service" in host.find().missing.why and ID[:12] in host.find().missing.why
 
 
 def test_a_socket_of_a_login_session(host):
