@@ -292,6 +292,7 @@ async def soak(hours: float, limit_s: float, names: Sequence[str] = NAMES) -> Re
         for _ in range(3):  # back to the overview
             keys.press("escape")
         samples.append(taken(at_hours, len(app.screen_stack)))
+        print(f"{at_hours:.1f} h after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         if tracemalloc.is_tracing():
             traces[1 if len(samples) > 3 else 0 :] = [tracemalloc.take_snapshot()]
 

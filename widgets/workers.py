@@ -55,7 +55,10 @@ class WorkersPanel(Panel[WorkersView]):
 
     def select(self, snapshot: Snapshot) -> WorkersView:
         view = select(snapshot, self.only_odd)
-        return view._replace(rows=tuple(self._steady(row) for row in view.rows))
+        rows = tuple(self._steady(row) for row in view.rows)
+        keys = {row.key for row in rows}
+        self._asleep = {key: row for key, row in self._asleep.items() if key in keys}
+        return view._replace(rows=rows)
 
     def _steady(self, row: WorkerRow) -> WorkerRow:
         """A sleeper that wakes for a moment keeps its place, so that a quiet screen stays still."""

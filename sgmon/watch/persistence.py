@@ -32,6 +32,8 @@ ENDED_S = 2.0
 KEY_S = 6.0
 #: files that a watch writes by itself
 AUTO_FILES = 6
+#: starts of which is known that they are stored; one that is watched again after so many others is stored again
+STORED = 256
 CLOSE_S = 1.0
 
 
@@ -51,7 +53,7 @@ class Persistence:
         self._headline = ""  # as in the newest file
         self._again: tuple[float, str, dict[str, Path | None]] | None = None
         self._looked_key: StartKey | None = None
-        self._stored: set[tuple[int, int, str]] = set()
+        self._stored: dict[tuple[int, int, str], None] = {}  # the oldest first
         self._ended_t: float | None = None
 
     def look(self, snapshot: Snapshot) -> list[Event]:
@@ -144,7 +146,9 @@ class Persistence:
         key = (*server.key, ended)
         if key in self._stored or (*server.key, "ready") in self._stored:
             return
-        self._stored.add(key)
+        self._stored[key] = None
+        if len(self._stored) > STORED:
+            del self._stored[next(iter(self._stored))]
 
         def work() -> Reading:
             run = from_snapshot.start_of(snapshot, ended, _own_numbers(snapshot))

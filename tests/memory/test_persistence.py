@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sgmon.analyse.store import Store
 from sgmon.history.baseline import baseline
@@ -13,6 +14,7 @@ from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.from_snapshot import start_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
 from sgmon.recording import codec
+from sgmon.watch import persistence as persistence_module
 from sgmon.watch.persistence import CORRECTED_S, SETTLE_S, Persistence
 from tests.memory import watches
 from tests.memory.watches import snapshot
@@ -235,3 +237,22 @@ def test_a_crash_that_is_told_otherwise_later_is_saved_with_what_told_so() -> No
     header, events = codec.read(Path(saved))
     assert header.note == "TP2 was killed"
     assert [event.t for event in events][-1] == 40.0
+
+
+def test_what_was_stored_is_remembered_of_the_newest_starts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch of a server that is started again and again for months does not grow."""
+    monkeypatch.setattr(persistence_module, "STORED", 3)
+    persistence = Persistence(watches.EPOCH, StartDatabase())
+    stored: list[int] = []
+
+    def crash(pid: int) -> None:
+        base = snapshot("crashed", t=20.0)
+        assert base.server is not None
+        _look(persistence, replace(base, server=replace(base.server, pid=pid)))
+
+    monkeypatch.setattr(persistence, "_later", lambda name, work: stored.append(1) if name == "history" else None)
+    for pid in (1, 2, 3, 4, 5, 4, 5):
+        crash(pid)
+    crash(5)
+    assert len(stored) == 5, "each once"
+    assert len(persistence._stored) == 3
