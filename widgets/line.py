@@ -95,6 +95,11 @@ def cell(text: str, width: int, style: str = "", align: str = "left") -> Span:
     return (gap + text if align == "right" else text + gap), style
 
 
+def crop_text(text: str, width: int) -> str:
+    """At most ``width`` cells of the text; a cell less than its column keeps what is cut apart from the next one."""
+    return text if cell_len(text) <= width else cell(text, width)[0]
+
+
 def join_ends(left: Line, right: Line, width: int, fill: Span = (" ", "")) -> Line:
     """``left`` and ``right`` at the two ends of ``width`` cells; without room ``right`` goes first."""
     right_width = width_of(right)

@@ -44,6 +44,7 @@ class LogFacts:
         self._text = text
         self._sizes: list[tuple[float, int]] = []
         self._known: tuple[object, frozenset[int]] = (None, frozenset())
+        self._first: tuple[int, float | None] = (-1, None)  # generation of the text, time of its first dated line
 
     def view(self, snapshot: Snapshot) -> LogView:
         text, log = self._text, snapshot.log
@@ -61,7 +62,7 @@ class LogFacts:
             exact=text.indexed >= text.size,
             writer_offset=text.writer_offset,
             expected=expected_ranks(snapshot),
-            first_t=None if snapshot.nodes else log.first_t,
+            first_t=self._first_of_nodes() if snapshot.nodes else log.first_t,
             last_byte_age_s=age_s,
             quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
             rate=self._rate(snapshot.t, text.size),
@@ -69,6 +70,15 @@ class LogFacts:
             left_out=log.left_out_words,
             nodes=tuple(view.name for view in snapshot.nodes),
         )
+
+    def _first_of_nodes(self) -> float | None:
+        """Time of the first dated line of the joined text, which is in one clock, whatever the nodes' clocks show."""
+        generation, first_t = self._first
+        if generation != self._text.generation or first_t is None:
+            lines = self._text.block(0) if self._text.size else ()
+            first_t = next((line.t for _, line in lines if line.t is not None), None)
+            self._first = self._text.generation, first_t
+        return first_t
 
     def _milestones(self, log: LogState) -> frozenset[int] | None:
         """Line numbers of the milestones; None while the log state does not count the same lines as the index."""

@@ -264,8 +264,10 @@ class LogPanel(LogDisplay):
 
     def action_clock(self) -> None:
         after = CLOCKS[(CLOCKS.index(self.row_format.clock) + 1) % len(CLOCKS)]
+        has_no_start = after == "since" and self.row_format.first_t is None
+        after = "none" if has_no_start else after
         self.row_format = replace(self.row_format, clock=after)
-        self._notify("")
+        self._notify("no line has a time: none since the start can be shown" if has_no_start else "")
 
     def action_expand(self) -> None:
         chosen = self.viewport.chosen

@@ -9,7 +9,7 @@ from sgmon.model import ComparedValue, NodeView, Snapshot
 from sgmon.servers import registry
 from sgmon.text import clean
 from sgmon.units import address, age, duration, plural, rough
-from widgets.line import Line, cell, cell_len, short_name, width_of
+from widgets.line import Line, cell, cell_len, crop_text, short_name, width_of
 from widgets.panel import Panel
 from widgets.states import state_style
 
@@ -172,8 +172,8 @@ def _line(row: NodeRow, name: int, width: int) -> Line:
     if width < _NARROW:
         return (*line, (words, look.text_style))
     parts: Line = (
-        cell(words, 16, look.text_style),
-        cell(row.phase, 27, ""),
+        cell(crop_text(words, 15), 16, look.text_style),
+        cell(crop_text(row.phase, 26), 27, ""),
         cell(plural(row.ranks, "rank"), 10, "dim"),
     )
     clock: Line = ((_clock(row), "warn" if abs(row.offset_s or 0.0) >= 1.0 else "dim"),)
@@ -216,7 +216,7 @@ def _table(rows: Sequence[ComparedValue], names: Sequence[str], width: int) -> I
         style = "odd" if row.differs else "dim"
         texts = ["?" if one is None else clean(one, 60) or "not given" for one in row.values]
         alike = len(set(texts)) == 1
-        cells = [cell(text, each, style) for text in texts]
+        cells = [cell(crop_text(text, each - 1), each, style) for text in texts]
         if alike or not each:
             cells = [(texts[0] if alike else _counted(texts, names), style)]
         yield (("≠ " if row.differs else "  ", "odd"), cell(clean(row.name, _LABEL - 1), _LABEL, style), *cells)

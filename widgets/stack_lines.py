@@ -9,7 +9,7 @@ from sgmon.model import Frame, StackClass, StackDump, Thread
 from sgmon.servers.registry import get, role_label
 from sgmon.text import clean
 from sgmon.units import duration, plural, rank_list
-from widgets.line import Line, cell, cell_len, wrap
+from widgets.line import Line, cell, cell_len, crop_text, wrap
 from widgets.phases import natural_key
 
 _FUNCTION_WIDTH = 44
@@ -63,7 +63,7 @@ def summary_lines(item: StackClass, options: StackOptions) -> list[Line]:
     words = clean(place.function, 60) if place is not None else "no frame of the server"
     line: Line = (
         mark,
-        cell(clean(rank_list(item.ranks), 40), 16, "odd" if item.outlier else "strong"),
+        cell(crop_text(clean(rank_list(item.ranks), 40), 15), 16, "odd" if item.outlier else "strong"),
         cell(plural(len(item.ranks), "rank"), 9, "dim"),
         ("in ", "dim"),
         (words, "accent"),
@@ -115,7 +115,7 @@ def frame_lines(stack: Sequence[Frame], options: StackOptions) -> list[Line]:
                 ("  ", ""),
                 mark,
                 (" ", ""),
-                cell(clean(frame.function, 160) + native, function_width, style),
+                cell(crop_text(clean(frame.function, 160) + native, function_width - 1), function_width, style),
                 (where, "info" if own else "dim"),
             )
         )

@@ -11,7 +11,7 @@ from sgmon.servers.phases import Phase
 from sgmon.text import clean
 from sgmon.units import age, rank_list, rough
 from widgets.ages import ago
-from widgets.line import Line, cell, cell_len
+from widgets.line import Line, cell, cell_len, crop_text
 from widgets.meters import bar
 from widgets.panel import Panel
 from widgets.phases import DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
@@ -183,7 +183,7 @@ def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int,
     mark = "!" if row.odd else " "
     label_style = "odd" if row.odd else ("dim" if row.kind == "main" else "")
     has_failed, has_ended = ends
-    spans = [cell(mark + _label(row), label_width, label_style)]
+    spans = [cell(crop_text(mark + _label(row), label_width - 1), label_width, label_style)]
     for state, cells in zip(row.cells, widths, strict=True):
         glyph, style = _MARKS.get(state, ("·", "dim"))
         if has_failed and state in (NOW, NEXT):

@@ -12,7 +12,7 @@ from sgmon.model import Snapshot
 from sgmon.text import clean
 from sgmon.units import age, percent, rate, size
 from widgets.ages import ago
-from widgets.line import Line, cell, cell_len, restyle, short_name
+from widgets.line import Line, cell, cell_len, crop_text, restyle, short_name
 from widgets.panel import Panel
 from widgets.phases import has_ended
 from widgets.worker_rows import RowKey, WorkerRow, fold_rows, log_sentence, worker_rows
@@ -261,10 +261,10 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
     line: Line = (
         (" ", ""),
         ("!" if row.odd else " ", "odd"),
-        cell(row.label, layout.label, label_style),
+        cell(crop_text(row.label, layout.label - 1), layout.label, label_style),
         cell(short_name(row.node, layout.node - 1), layout.node, "odd" if row.odd else "dim"),
         cell(_pid(row), layout.pid, "dim"),
-        cell(row.state, layout.state, row.state_style),
+        cell(crop_text(row.state, layout.state - 1), layout.state, row.state_style),
         cell(percent(row.cpu) + " ", layout.cpu, "" if (row.cpu or 0) >= 5 else "dim", "right"),
         cell(activity_words(row), layout.activity - 1, row.activity_style),
         (" ", ""),
