@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Process, RankProgress, Role, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.phases import Phase, PhaseTable
+from sgmon.text import clean
 from sgmon.units import rough
 
 DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
@@ -24,6 +27,7 @@ class RankRow(NamedTuple):
     for_s: int | None  # since that milestone
     odd: bool = False
     kind: str = "rank"  # rank | importing | main
+    nodes: tuple[str, ...] = ()  # where each node has a server of its own: whose ranks these are
 
 
 def natural_key(text: str) -> tuple[object, ...]:
@@ -43,8 +47,32 @@ def columns_for(snapshot: Snapshot) -> tuple[Phase, ...]:
 
 
 def rank_rows(snapshot: Snapshot) -> tuple[RankRow, ...]:
-    """Ranks by phase, equal ones folded, odd ones apart; the launcher last."""
-    columns = columns_for(snapshot)
+    """Ranks by phase, equal ones folded, odd ones apart; the launcher last. Each of several servers has its own."""
+    if snapshot.has_own_servers:
+        return _rows_of_servers(snapshot)
+    return _rows_of_one(snapshot, columns_for(snapshot))
+
+
+def _rows_of_servers(snapshot: Snapshot) -> tuple[RankRow, ...]:
+    """The rows of each node's server; equal ones of several nodes folded. Two servers may have a TP0 each."""
+    columns, verdict = columns_for(snapshot), snapshot.verdict
+    groups: dict[RankRow, list[tuple[str, RankRow]]] = {}
+    for view in snapshot.nodes:
+        if view.server is None:
+            continue
+        odd = verdict.odd_ranks if view.name in verdict.nodes else ()
+        part = replace(view.snapshot, t=snapshot.t, verdict=replace(view.snapshot.verdict, odd_ranks=odd))
+        for row in _rows_of_one(part, columns):
+            row = row if view.heard else row._replace(last="no word from its node", for_s=None)
+            groups.setdefault(row._replace(for_s=None), []).append((clean(view.name, 24) or "here", row))
+    rows = (
+        _fold([row for _, row in group])._replace(ranks=group[0][1].ranks, nodes=tuple(name for name, _ in group))
+        for group in groups.values()
+    )
+    return tuple(sorted(rows, key=lambda row: (not row.odd, row.kind == "main")))
+
+
+def _rows_of_one(snapshot: Snapshot, columns: tuple[Phase, ...]) -> tuple[RankRow, ...]:
     progress = {item.rank: item for item in snapshot.log.ranks}
     importing = {rank.name for rank in snapshot.ranks if rank.importing}
     ranks = _rank_names(snapshot, progress)

@@ -9,9 +9,9 @@ from sgmon.model import Bar, Snapshot
 from sgmon.servers import registry
 from sgmon.servers.phases import Phase
 from sgmon.text import clean
-from sgmon.units import age, rank_list, rough
+from sgmon.units import age, plural, rank_list, rough
 from widgets.ages import ago
-from widgets.line import Line, cell, cell_len, crop_text
+from widgets.line import Line, cell, cell_len, crop_text, short_name
 from widgets.meters import bar
 from widgets.panel import Panel
 from widgets.phases import DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
@@ -87,6 +87,8 @@ def select(snapshot: Snapshot) -> StartupView:
         version = f"{label} {clean(number, 30)}" if number else ""
         pid = f"pid {server.pid}" if server is not None else ""
         identity = " · ".join(part for part in (model, shape, version, pid) if part)
+        if snapshot.has_own_servers:
+            identity = plural(sum(view.server is not None for view in snapshot.nodes), "server")
         if server is not None and server.started_epoch is not None:
             up_s = rough(snapshot.epoch + snapshot.t - server.started_epoch)
     base, to_go = snapshot.baseline, snapshot.eta.remains_s
@@ -94,7 +96,7 @@ def select(snapshot: Snapshot) -> StartupView:
         columns=columns_for(snapshot),
         rows=rank_rows(snapshot),
         bars=_bars(snapshot),
-        took=phase_times(snapshot),
+        took=() if snapshot.has_own_servers else phase_times(snapshot),  # several servers: each took its own
         total_s=_total_s(snapshot),
         usual=tuple((one.phase, one.median_s) for one in base.phases) if base is not None else (),
         usual_s=base.ready_median_s if base is not None else None,
@@ -107,6 +109,8 @@ def select(snapshot: Snapshot) -> StartupView:
 
 def _total_s(snapshot: Snapshot) -> int | None:
     """How long the start has taken, until ready; None: not known, or over without."""
+    if snapshot.has_own_servers:
+        return None
     if snapshot.log.ready_line is not None:
         return None if snapshot.eta.took_s is None else round(snapshot.eta.took_s)
     began = snapshot.began_t
@@ -136,7 +140,8 @@ def _bar_time(item: Bar) -> float:
 
 def paint(view: StartupView, width: int, height: int) -> list[Line]:
     """Column names, one row per group, the bar, the times; what does not fit goes in that order from the end."""
-    label = min(14, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
+    most = 26 if any(row.nodes for row in view.rows) else 14
+    label = min(most, max([8, *(cell_len(_label(row)) for row in view.rows)]) + 2)
     names, widths = _plan(view.columns, width - label)
     has_failed, has_ended = view.state == "crashed", view.state == "ended"
     body = [
@@ -174,9 +179,10 @@ def _plan(columns: Sequence[Phase], room: int) -> tuple[list[str], list[int]]:
 
 
 def _label(row: RankRow) -> str:
-    if row.kind == "main":
-        return "launcher"
-    return clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
+    name = "launcher" if row.kind == "main" else clean(rank_list(row.ranks), 40) if row.ranks != ("",) else "rank"
+    if not row.nodes:
+        return name
+    return f"{short_name(row.nodes[0], 14) if len(row.nodes) == 1 else plural(len(row.nodes), 'node')} {name}"
 
 
 def _row_line(row: RankRow, label_width: int, widths: Sequence[int], width: int, ends: tuple[bool, bool]) -> Line:

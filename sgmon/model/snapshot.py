@@ -185,6 +185,12 @@ class Snapshot(Struct, frozen=True):
         found = any(change.state == "ready" and change.t >= since_t for change in self.verdicts)
         return found or self.log.ready_line is not None
 
+    @property
+    def has_own_servers(self) -> bool:
+        """Whether each node runs a server of its own, by the servers' arguments; else they run one together."""
+        servers = [view.server for view in self.nodes if view.server is not None]
+        return bool(self.nodes) and not any(server.args.nnodes > 1 or server.args.headless for server in servers)
+
     def of_node(self, name: str) -> Snapshot:
         """What is known of one node, in its own clock; of all where there is one machine, or no such node."""
         return next((view.snapshot for view in self.nodes if view.name == name), self)

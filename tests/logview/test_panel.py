@@ -259,7 +259,7 @@ async def test_looks(path: Path) -> None:
         assert (await press(pilot, "l")).count("long") == 60
         assert (await press(pilot, "l")).count("long") < 15
         assert (await press(pilot, "enter")).count("long") == 60
-        await press(pilot, "enter", "t", "t")
+        await press(pilot, "enter", "t")  # this snapshot knows no start to count from
         assert ":" not in app.panel.text.splitlines()[5]
         await press(pilot, "right")
         assert app.panel.row_format.x == 16

@@ -26,7 +26,8 @@ class _NodeWorld(World):
 
 
 class Cluster(VerdictHistory):
-    """``nodes`` of ``per_node`` ranks each, called node-a, node-b, ... Cut nodes go on, and their events are lost."""
+    """``nodes`` of ``per_node`` ranks each, called node-a, node-b, ... Cut nodes go on, and their events are lost.
+    own_servers: each node runs a whole server."""
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class Cluster(VerdictHistory):
         error_s: float | None = 0.01,
         gpu: bool = True,
         started: Sequence[bool] = (),
+        own_servers: bool = False,
     ) -> None:
         super().__init__()
         self.store = NodesStore(0.0)
@@ -58,9 +60,9 @@ class Cluster(VerdictHistory):
                 self,
                 name,
                 tp=per_node,
-                args=self._args(nodes, index, tp),
+                args=ServerArgs(tp=per_node, model_path="/models/m") if own_servers else self._args(nodes, index, tp),
                 gpu=gpu,
-                names=[f"TP{index * per_node + i}" for i in range(per_node)],
+                names=[f"TP{(0 if own_servers else index * per_node) + i}" for i in range(per_node)],
             )
 
     @staticmethod

@@ -6,12 +6,13 @@ import pytest
 
 from benchmarks.nodes import EPOCH, events, simulated
 from sgmon.analyse.nodes.store import NodesStore
-from sgmon.model import Snapshot
+from sgmon.model import LogReading, Snapshot
 from tests.nodes_view.cluster import Cluster
 from tests.nodes_view.test_verdict import all_wait, loading
-from widgets import gpu_layout, gpu_view, nodes, workers
+from widgets import gpu_layout, gpu_view, nodes, startup, workers
 from widgets.gpu_rows import fold
 from widgets.line import plain
+from widgets.log_facts import LogFacts
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,38 @@ def test_ranks_of_a_silent_node_are_unknown() -> None:
     view = nodes.select(cluster.snapshot)
     assert view.rows[0].names == ("node-b",) and view.rows[0].silent_s is not None
     assert any("no word for" in text for text in rows(nodes.paint(view, 80, 4)))
+
+
+def test_two_servers_with_a_rank_of_the_same_name_share_no_row() -> None:
+    cluster = Cluster(2, 2, own_servers=True)
+    first, second = cluster.worlds.values()
+    first.to("weights")
+    second.to("graphs")
+    cluster.run(5)
+    words = rows(startup.paint(startup.select(cluster.snapshot), 100, 9))
+    assert [" ".join(row.split()[:2]) for row in words if "TP0-1" in row] == ["node-a TP0-1", "node-b TP0-1"]
+    assert words[1].count("✓") < words[2].count("✓")
+    first.to("graphs")
+    cluster.run(5)
+    words = rows(startup.paint(startup.select(cluster.snapshot), 100, 9))
+    assert sum("2 nodes TP0-1" in row for row in words) == 1
+
+
+def test_a_cut_name_keeps_a_gap_to_the_next_column() -> None:
+    named = loading().snapshot
+    row = workers.select(named).rows[-1]._replace(label="TP0-3,12-15,33,40-152", state="importing soon")
+    text = plain(workers.row_line(row, workers.plan([row], 100), 100))
+    assert "… node-b" in text and "importin… " in text
+
+
+def test_the_log_of_several_nodes_counts_from_its_first_line() -> None:
+    from sgmon.analyse.log.nodes_index import NodesLogIndex
+    from tests.nodes_view.test_log_index import line, zero
+
+    index = NodesLogIndex(epoch=zero())
+    index.follow_node(LogReading("/a.log", text=line(3, "first", zone_s=3600.0)), "node-a", 4.0, zero(3600.0))
+    index.settle(10.0)
+    assert LogFacts(index).view(loading().snapshot).first_t == zero() + 3
 
 
 def test_only_the_culprit_of_the_right_node_is_marked() -> None:

@@ -45,8 +45,7 @@ class Whole(Struct, frozen=True):
     @property
     def is_one_server(self) -> bool:
         """Whether the nodes run one server together, by its own arguments; else each has a server of its own."""
-        servers = [view.server for view in self.views if view.server is not None]
-        return any(server.args.nnodes > 1 or server.args.headless for server in servers)
+        return not self.snapshot.has_own_servers
 
     def in_state(self, *states: str) -> list[NodeView]:
         """Heard nodes whose own verdict has one of these states."""
