@@ -15,6 +15,7 @@ class Mark(Struct, frozen=True):
     text: str
     rate: float | None = None  # per second, in the signal's own unit
     queued: bool = False  # of signal cpu: CPU time that was wanted, and mostly waited for
+    is_over: bool = False  # of signal bar: it is full, so that nothing more is to come of it
 
 
 class FilePosition(Struct, frozen=True):

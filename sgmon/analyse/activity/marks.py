@@ -39,7 +39,7 @@ def log_marks(log: LogState) -> Iterator[tuple[str, Mark]]:
             yield progress.rank, Mark("log", progress.seen_t, f"log: {progress.milestone}")
     for bar in log.bars:
         if bar.moved_t is not None:
-            yield bar.rank, Mark("bar", bar.moved_t, f"bar at {bar.done}/{bar.total}")
+            yield bar.rank, Mark("bar", bar.moved_t, f"bar at {bar.done}/{bar.total}", is_over=bar.finished)
 
 
 def file_marks(old_t: float, old: WatchDirReading, new: WatchDirReading, t: float) -> Iterator[Mark]:

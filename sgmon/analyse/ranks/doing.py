@@ -31,7 +31,7 @@ def doing(rank: Rank, t: float) -> tuple[str, str]:
         return "bytes", f"downloads {rank.process.download} at {rate(speed)}"
     if speed and rank.phase in _READING:
         return "bytes", f"reads {rate(speed)}"
-    if "bar" in fresh:
+    if "bar" in fresh and not fresh["bar"].is_over:
         return "bar", f"makes progress ({fresh['bar'].text})"
     if "cpu" in fresh and rank.cpu_counts:
         return "cpu", f"computes ({fresh['cpu'].text})"
@@ -40,6 +40,8 @@ def doing(rank: Rank, t: float) -> tuple[str, str]:
             return signal, f"makes progress ({fresh[signal].text})"
     if speed:
         return "bytes", f"reads {rate(speed)}"
+    if "bar" in fresh:
+        return "bar", "makes progress (its bar has just filled)"
     return (rank.wait.signal, rank.wait.text) if rank.wait.text else ("proc", "does nothing")
 
 
