@@ -40,10 +40,6 @@ class Values:
             return value.strip().lower() in ("true", "1", "yes", "on")
         return value is True or (isinstance(value, int) and value != 0)
 
-    def is_set(self, name: str) -> bool:
-        """Whether it has a value."""
-        return self._found.get(name) not in _UNSET
-
     def shown(self) -> tuple[tuple[str, str], ...]:
         """All of them for ``ServerArgs.raw``."""
         return tuple((clean(name, 80), shown(name, value)) for name, value in self._found.items())

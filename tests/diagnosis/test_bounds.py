@@ -226,7 +226,8 @@ def test_how_long_a_probe_may_take(hung_s: float, missing: bool) -> None:
 @pytest.mark.parametrize(("age_s", "state"), [(9.9, "progressing"), (10.0, "unknown")])
 def test_how_long_no_process_may_be_seen(age_s: float, state: str) -> None:
     snapshot = Snapshot(t=100.0, server=Server(1, 1), server_seen_t=100.0 - age_s)
-    assert diagnose(snapshot).state == state
+    found = diagnose(snapshot)
+    assert (found.state, found.confidence) == (state, 0.9 if state == "unknown" else 0.4)
     talking = replace(snapshot, log=LogState(lines=1, last_activity_t=70.1))
     assert diagnose(talking).state == "progressing"
     assert diagnose(replace(talking, log=LogState(lines=1, last_activity_t=70.0))).state == state

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sgmon.analyse.log.errors import snake
+from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.index import LogIndex
 from sgmon.analyse.log.json_lines import message, texts, value_at
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.prefix import epoch, origin
@@ -13,14 +15,17 @@ from sgmon.analyse.log.summary import text as summary
 from sgmon.model import (
     Bar,
     LogError,
+    LogReading,
     LogState,
     Milestone,
     QuietGap,
     RankProgress,
 )
 from sgmon.model.log import LogPart, Unresolved
+from sgmon.servers.diffusion.log import args_in
 from sgmon.servers.sglang.log import RULES
 from tests.log.loading import fold
+from tests.logview.fakes import settle
 
 AT = "[2026-01-29 13:12:45 TP0] "
 FAILS = f"{AT}Failed to load the x library: Traceback (most recent call last):\n"
@@ -37,6 +42,7 @@ def dated(*seconds: int) -> str:
         ((3, 2, 1), True),
         ((2, 1), False),  # once is not enough
         ((3, 2, 2), False),
+        ((3, 2, 2, 1), True),  # the same time is neither
         ((10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2), True),  # 9 back, 1 forward
         ((10, 9, 8, 7, 6, 5, 4, 3, 2, 3), False),  # 8 back
         ((1, 2, 3), False),
@@ -202,3 +208,27 @@ def test_the_rank_of_nccl_is_inferred_from_its_gpu() -> None:
     assert (found.rank, found.rank_inferred, found.source, found.level) == ("TP3", True, "nccl", "info")
     own = origin(f"{AT}host-a:12:34 [3] NCCL INFO comm", RULES)
     assert (own.rank, own.rank_inferred, own.source) == ("TP0", False, "nccl")
+
+
+def test_the_words_of_a_long_line_begin_where_they_did() -> None:
+    index = LogIndex(live=False)
+    index.follow(LogReading("f", text=f"{AT}{'x' * 5000}\n{AT}short\n"))
+    settle(index)
+    found = [(line.body, len(line.text) <= 4096, line.text[: line.body]) for _, line in index.block(0)]
+    index.close()
+    assert found == [(26, True, AT), (26, True, AT)]
+
+
+def test_no_key_of_the_diffusion_server_is_kept() -> None:
+    args = args_in('server_args: {"model_path": "/m", "api_key": "k", "tp_size": 2, "port": 1}')
+    assert args is not None
+    assert (args.tp, args.port, dict(args.raw)) == (2, 1, {"model_path": "/m", "tp_size": "2", "port": "1"})
+    assert (args_in("server_args: {broken}"), args_in("no arguments")) == (None, None)
+
+
+def test_what_comes_after_the_last_line_end_is_kept_for_the_next_reading() -> None:
+    made = LogFold()
+    for t, text in enumerate((f"{AT}one\n{AT}Load we", "ight begin. avail mem=1.00 GB\n")):
+        made.feed(LogReading("f", text=text), float(t))
+    state = made.state()
+    assert (state.lines, [one.name for one in state.milestones]) == (2, ["load_begin"])

@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from sgmon.model import Role, ServerArgs
 from sgmon.model.preflight import Installed
 from sgmon.servers import registry
-from sgmon.servers.family import ServerFamily
+from sgmon.servers.family import Launch, ServerFamily
 from tests.golden import MEANT, Texts, row, word
 
 FAMILIES = ("sglang", "vllm", "sglang-diffusion")
@@ -183,6 +183,18 @@ def _launches(family: ServerFamily) -> Iterator[str]:
             args = its.discovery.parse_args(launch, lambda path: {})
             yield f"  {row(args, 'raw')}"
             yield "  " + " ".join(f"{name}={value}" for name, value in args.raw)
+
+
+def test_each_flag_alone_is_as_it_was(family: ServerFamily, snapshot: SnapshotAssertion) -> None:
+    """Which of the words behind a flag are its value: a switch takes none, and the last word is the model."""
+    compare(_flags(family), snapshot)
+
+
+def _flags(family: ServerFamily) -> Iterator[str]:
+    words = {word.partition("=")[0] for word in LAUNCHES[family.name].split() if word.startswith("-")}
+    for flag in sorted(words - {"-m", "-c", "-X", "-W", "-u", "--check-hash-based-pycs"}):
+        args = family.discovery.parse_args(Launch("serve", (flag, "7", "/m")), lambda path: {})
+        yield f"{flag}: {' '.join(f'{name}={value}' for name, value in args.raw)}"
 
 
 def test_a_title_is_as_it_was(snapshot: SnapshotAssertion) -> None:
