@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
+from collections.abc import Callable
 
-from sgmon.collect.logs import file, rotated
+import pytest
+
+from sgmon.collect.logs import compressed, file, rotated
 from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import Server
 
@@ -162,3 +168,70 @@ def test_a_file_of_the_servers_first_second_is_its_own(tmp_path):
     os.utime(tmp_path / "server.log.1", (1000.4, 1000.4))
     assert [one.path for one in rotated.since(str(path), 1001.0, 100)] == [f"{path}.1"]
     assert rotated.since(str(path), 1002.0, 100) == []
+
+
+PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
+
+
+def squeeze(path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    """As logrotate's ``compress``: another file with the same times, then the old one goes."""
+    packed, times = path.with_name(f"{path.name}.{suffix}"), path.stat()
+    packed.write_bytes(pack(path.read_bytes()))
+    os.utime(packed, ns=(times.st_atime_ns, times.st_mtime_ns))
+    path.unlink()
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_late_watch_begins_in_a_compressed_file(tmp_path, watch, clock, suffix):
+    path = tmp_path / "server.log"
+    write(path, "one\n", 1000)
+    rotate(path, 5)
+    squeeze(tmp_path / "server.log.1", suffix, PACKERS[suffix])
+    write(path, "two\n", 1010)
+    probe = LogProbe(watch(server(path, started_epoch=999.0)))
+    found = drain(probe, clock)
+    assert "".join(r.text for r in found) == "one\ntwo\n"
+    assert {r.kind for r in found} == {"file"}
+    probe.close()
+
+
+def test_files_that_were_compressed_between_two_looks_are_read_once(tmp_path, watch, clock):
+    path = tmp_path / "server.log"
+    write(path, "one\n", 1000)
+    probe = LogProbe(watch(server(path)))
+    drain(probe, clock)
+    write(path, "two\n", 1001)
+    for number, word in enumerate(("three\n", "four\n")):
+        rotate(path, 5)
+        squeeze(tmp_path / "server.log.1", "gz", gzip.compress)
+        (tmp_path / "server.log.1.gz").rename(tmp_path / f"server.log.{9 - number}.gz")
+        write(path, word, 1002 + number)
+    assert "".join(r.text for r in drain(probe, clock)) == "two\nthree\nfour\n"
+    probe.close()
+
+
+def test_one_that_is_being_compressed_is_read_as_it_is(tmp_path):
+    path = tmp_path / "server.log"
+    write(tmp_path / "server.log.1", "one\n", 1000)
+    write(tmp_path / "server.log.1.gz", "half of i", 1001)
+    assert [one.path for one in rotated.since(str(path), 0.0, 100)] == [f"{path}.1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"no gzip at all", b""),
+        (gzip.compress(os.urandom(90_000))[:40_000], None),
+        (gzip.compress(bytes(3 * compressed.MOST_BYTES)), bytes(compressed.MOST_BYTES)),
+    ],
+    ids=["garbage", "cut", "bomb"],
+)
+def test_a_compressed_file_that_is_damaged_or_a_bomb(tmp_path, data, text):
+    packed = tmp_path / "server.log.1.gz"
+    packed.write_bytes(data)
+    fd = rotated.opened(lambda: rotated.since(str(tmp_path / "server.log"), 0.0, 1 << 20)[0])
+    assert fd is not None
+    with os.fdopen(fd, "rb") as seen:
+        assert os.fstat(seen.fileno()).st_mtime_ns == packed.stat().st_mtime_ns
+        seen.seek(0)
+        assert seen.read() == text if text is not None else len(seen.read()) > 10_000

@@ -129,7 +129,7 @@ class FileLog:
         if fd is None:
             return self._cannot(path, kind, note)
         status = os.fstat(fd)
-        kind = "deleted" if status.st_nlink == 0 else "file"
+        kind = "deleted" if status.st_nlink == 0 and old is None else "file"
         came_back = self._told[1] in ("missing", "unreadable")
         self._told = ("", "", "")
         self._looked_t = self._watched.clock.now()

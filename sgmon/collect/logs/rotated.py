@@ -11,8 +11,10 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
-#: what loggers, logrotate, docker and the kubelet append; compressed ones are not read
-_SUFFIX = re.compile(r"^[.-]\d[\dT:-]*Z?$")
+from sgmon.collect.logs import compressed
+
+#: what loggers, logrotate, docker and the kubelet append
+_SUFFIX = re.compile(r"^[.-]\d[\dT:-]*Z?(?P<packed>\.(?:gz|xz|bz2))?$")
 _TRIES = 8
 #: the start of a process is known to a second only: btime of /proc/stat has whole seconds (proc(5))
 _START_SLACK_S = 1.0
@@ -57,7 +59,7 @@ def opened(look: Callable[[], Rotated | None]) -> int | None:
             continue
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) == one.identity:
-            return fd
+            return compressed.text_of(fd, one.path) if one.path.endswith(compressed.SUFFIXES) else fd
         os.close(fd)
     return None
 
@@ -81,10 +83,14 @@ def _look(path: str) -> list[Rotated]:
         names = sorted(os.listdir(folder or "."))
     except OSError:
         return []
+    there = frozenset(names)
     found: dict[tuple[int, int], Rotated] = {}
     for other in names:
-        if not other.startswith(name) or not _SUFFIX.match(other[len(name) :]):
+        suffix = _SUFFIX.match(other[len(name) :]) if other.startswith(name) else None
+        if suffix is None:
             continue
+        if suffix["packed"] and other[: -len(suffix["packed"])] in there:
+            continue  # it is being compressed now
         try:
             status = os.stat(os.path.join(folder, other))
         except OSError:
