@@ -169,7 +169,7 @@ def watch_parser() -> argparse.ArgumentParser:
     add_host_arguments(parser)
     add_screen_arguments(parser)
     parser.add_argument("--json", action="store_true", help="no screen: the same as sgmon status --json")
-    parser.set_defaults(seconds="0", probe="")
+    parser.set_defaults(seconds="0", probe="", all=False)
     return parser
 
 

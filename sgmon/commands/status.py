@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_watch_arguments(parser)
     add_host_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object (docs/status.schema.json)")
+    parser.add_argument("--all", action="store_true", help="a line for every rank and GPU of many nodes")
     parser.add_argument(
         "--probe",
         choices=CHECKS,
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(status_report(snapshot))
     else:
-        print("\n".join(as_text(snapshot)))
+        print("\n".join(as_text(snapshot, args.all)))
     return exit_code_of(snapshot)
 
 

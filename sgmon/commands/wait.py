@@ -199,4 +199,4 @@ def _finish(engine: Engine, last: Snapshot, code: int, at_end: AtEnd, speaker: S
     if at_end.as_json:
         print_json(status_report(last))
     else:
-        print("\n".join(map(narrator.shown, as_text(last))))
+        print("\n".join(map(narrator.shown, as_text(last, everything=False))))

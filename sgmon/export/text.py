@@ -8,6 +8,8 @@ from sgmon import units
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis import usual
 from sgmon.analyse.diagnosis.usual import ready_after_s
+from sgmon.export import folded
+from sgmon.export.folded import Row
 from sgmon.export.shown import last_activity, port_words, role_label, safe, shown_processes
 from sgmon.model import Server, ServerArgs, Snapshot
 from sgmon.servers import registry
@@ -17,10 +19,14 @@ from sgmon.text import clean
 _LASTING = frozenset({"suspect", "stalled", "stopped", "waiting-by-design", "unhealthy"})
 
 
-def as_text(snapshot: Snapshot) -> list[str]:
-    """The verdict with its evidence, then one line each for server, ranks, GPUs, port, folders and log."""
-    lines = [*_verdict(snapshot), *(_facts(snapshot, snapshot.server) if snapshot.server is not None else ())]
-    return [safe(line) for line in lines]
+def as_text(snapshot: Snapshot, everything: bool = True) -> list[str]:
+    """The verdict with its evidence, then one line each for server, ranks, GPUs, port, folders and log. everything
+    False: of many nodes those that say the same are one line."""
+    server = snapshot.server
+    folds = not everything and sum(len(part.procs.processes) for _, part in snapshot.parts) > folded.FEW
+    folds = folds and bool(snapshot.nodes)
+    lines = [*_verdict(snapshot), *(_facts(snapshot, server, folds) if server is not None else ())]
+    return [safe(line) for line in [*lines, *([folded.ALL] if folds else [])]]
 
 
 def progress_line(snapshot: Snapshot) -> str:
@@ -79,9 +85,9 @@ def _port_given(args: ServerArgs) -> str:
     return "a port that it picks" if args.picks_port else f"port {args.port}"
 
 
-def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
-    if snapshot.nodes:
-        yield from _nodes(snapshot)
+def _facts(snapshot: Snapshot, server: Server, folds: bool) -> Iterator[str]:
+    yield from (f"node    {line}" for line in _told(_nodes(snapshot), "node", folds))
+    yield from (f"differs {line}" for line in _differs(snapshot, folds))
     args = server.args
     yield (
         f"server  pid {server.pid}, {registry.get(server.family).label} {server.version or '?'}, "
@@ -91,11 +97,9 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
             else "its arguments are not known yet"
         )
     )
-    for name, part in snapshot.parts:
-        yield from (f"ranks   {_where(snapshot, name, part)}{line}" for line in _ranks(part))
+    yield from (f"ranks   {line}" for line in _told(_ranks(snapshot), "process", folds))
     yield from (f"usual   {line}" for line in _usual(snapshot))
-    for name, part in snapshot.parts:
-        yield from (f"gpu     {_where(snapshot, name, part)}{line}" for line in _gpus(part))
+    yield from (f"gpu     {line}" for line in _told(_gpus(snapshot), "GPU", folds))
     if snapshot.port is not None:
         yield f"port    {port_words(snapshot.port)}"
     now = snapshot.epoch + snapshot.t
@@ -107,6 +111,10 @@ def _facts(snapshot: Snapshot, server: Server) -> Iterator[str]:
         yield f"log     {safe(log.path)}: {log.lines} lines, {units.size(log.size)}; last: {last}"
 
 
+def _told(rows: Iterator[Row], noun: str, folds: bool) -> Iterator[str]:
+    return folded.lines(list(rows), noun) if folds else (row.whole for row in rows)
+
+
 def _where(snapshot: Snapshot, name: str, part: Snapshot) -> str:
     """ "node-b: "; of a silent one how old this is; "" on a single machine."""
     view = next((view for view in snapshot.nodes if view.name == name), None)
@@ -116,8 +124,8 @@ def _where(snapshot: Snapshot, name: str, part: Snapshot) -> str:
     return f"{safe(name)}{old}: "
 
 
-def _nodes(snapshot: Snapshot) -> Iterator[str]:
-    """A line a node: its link, its own state, its clock; then what differs between them."""
+def _nodes(snapshot: Snapshot) -> Iterator[Row]:
+    """A row a node: its link, its own state, its clock. Those that the verdict names stand apart."""
     for view in snapshot.nodes:
         own, link = view.snapshot, view.reading
         said_t = max(own.t, link.since_t or 0.0) if link is not None else own.t
@@ -128,25 +136,49 @@ def _nodes(snapshot: Snapshot) -> Iterator[str]:
         if link is not None and link.offset_s is not None:
             error = f" (known to {link.offset_error_s * 1000:.0f} ms)" if link.offset_error_s is not None else ""
             clock = f", clock {link.offset_s:+.3f} s{error}"
-        yield f"node    {safe(view.name)} {heard}{why}, {units.plural(len(own.ranks), 'rank')}{clock}"
+        words = f"{heard}{why}, {units.plural(len(own.ranks), 'rank')}"
+        apart = view.name if view.name in snapshot.verdict.nodes or not view.heard else ""
+        words_of_many = words if apart else f"{words} each"
+        yield Row(f"{safe(view.name)} {words}{clock}", (words, apart), safe(view.name), words_of_many)
+
+
+def _differs(snapshot: Snapshot, folds: bool) -> Iterator[str]:
+    """What differs between the nodes."""
     for row in snapshot.compared:
-        if row.differs:
-            told = (
-                f"{view.name} {safe(value) or 'not given'}"
-                for view, value in zip(snapshot.nodes, row.values, strict=True)
-                if value is not None
-            )
-            yield f"differs {safe(row.name)}: {', '.join(told)}"
+        if not row.differs:
+            continue
+        who: dict[str, list[str]] = {}
+        for view, value in zip(snapshot.nodes, row.values, strict=True):
+            if value is not None:
+                who.setdefault(safe(value) or "not given", []).append(view.name)
+        told = (
+            f"{value} on {units.plural(len(names), 'node')}" if folds and len(names) > 3 else f"{name} {value}"
+            for value, names in who.items()
+            for name in (names[:1] if folds and len(names) > 3 else names)
+        )
+        yield f"{safe(row.name)}: {', '.join(told)}"
 
 
-def _ranks(snapshot: Snapshot) -> Iterator[str]:
-    for process in shown_processes(snapshot):
-        mark = last_activity(snapshot, process)
-        last = "" if mark is None else f", last activity: {safe(mark.text)} {units.lasting(snapshot.t - mark.t)} ago"
-        call = process.call.name if process.call is not None else process.wchan or "?"
-        name = process.rank or role_label(snapshot.server, process)
-        does = "has ended" if process.gone else f"{process.state} in {call}"
-        yield f"{name} pid {process.pid} {does}{last}"
+def _ranks(snapshot: Snapshot) -> Iterator[Row]:
+    """A row a process, of all nodes. Ranks that the verdict names stand apart."""
+    verdict = snapshot.verdict
+    for node, part in snapshot.parts:
+        where = _where(snapshot, node, part)
+        for process in shown_processes(part):
+            mark = last_activity(part, process)
+            last_s = None if mark is None else part.t - mark.t
+            call = process.call.name if process.call is not None else process.wchan
+            role = role_label(part.server, process)
+            does = "has ended" if process.gone else f"{process.state} in {call}"
+            does = f"state {process.state}" if not process.gone and call in ("", "0") else does
+            whole = f"{where}{process.rank or role} pid {process.pid} {does}"
+            if mark is not None and last_s is not None:
+                whole += f", last activity: {safe(mark.text)} {units.lasting(last_s)} ago"
+            odd = process.rank in verdict.odd_ranks and (not verdict.nodes or node in verdict.nodes)
+            signal = "" if mark is None else mark.signal.replace("_", " ")
+            words = f"{role}, {does}" + (f", last activity: {signal}" if signal else "")
+            key = (process.role, does, signal, (node, process.pid) if odd else None)
+            yield Row(whole, key, safe(node), words, (process.rank,) if process.rank else (), last_s)
 
 
 def _usual(snapshot: Snapshot) -> Iterator[str]:
@@ -158,13 +190,23 @@ def _usual(snapshot: Snapshot) -> Iterator[str]:
         yield f"{parts}; ready after {units.duration(base.ready_median_s)} ({units.plural(base.count, 'start')})"
 
 
-def _gpus(snapshot: Snapshot) -> Iterator[str]:
-    gpu = snapshot.gpu
-    if gpu.unavailable:
-        yield safe("; ".join(filter(None, (gpu.unavailable, gpu.remedy))))
-        return
-    mark = " (simulated)" if gpu.simulated else ""
-    for one in gpu.gpus:
-        memory = f"{units.gib(one.used_bytes)}/{units.gib(one.total_bytes)} GiB"
-        who = units.rank_list(one.ranks) or "no rank"
-        yield f"{one.index}{mark} {memory}, {units.percent(one.util_percent)}, {who}"
+def _gpus(snapshot: Snapshot) -> Iterator[Row]:
+    """A row a GPU, of all nodes; equal: memory within 5 % of the card, both idle or both busy."""
+    for node, part in snapshot.parts:
+        gpu, where = part.gpu, _where(snapshot, node, part)
+        if gpu.unavailable:
+            why = safe("; ".join(filter(None, (gpu.unavailable, gpu.remedy))))
+            yield Row(f"{where}{why}", (why,), safe(node), why)
+            continue
+        mark = " (simulated)" if gpu.simulated else ""
+        for one in gpu.gpus:
+            memory = f"{units.gib(one.used_bytes)}/{units.gib(one.total_bytes)} GiB"
+            who = units.rank_list(one.ranks) or "no rank"
+            whole = f"{where}{one.index}{mark} {memory}, {units.percent(one.util_percent)}, {who}"
+            known = one.used_bytes is not None and one.total_bytes
+            busy = None if one.util_percent is None else one.util_percent >= 5
+            share = round(20 * (one.used_bytes or 0) / one.total_bytes) if known and one.total_bytes else None
+            words = {True: "busy, ", False: "idle, ", None: ""}[busy] + ("" if one.ranks else "no rank, ")
+            used = (one.used_bytes or 0) / units.GIB, (one.total_bytes or 0) / units.GIB
+            key = (one.total_bytes, share, busy, bool(one.ranks), one.error)
+            yield Row(whole, key, safe(node), words, one.ranks, used=used if known else None)

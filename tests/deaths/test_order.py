@@ -26,9 +26,23 @@ def text(world: World) -> str:
     return " / ".join(fact.text for fact in world.verdict.evidence)
 
 
+def test_a_look_in_the_middle_of_a_ctrl_c_calls_it_no_crash() -> None:
+    world = World(2).to("ready").run(5)
+    before = world.verdict.state
+    gone(*world.ranks, exit_signal=9)  # by their launcher, which has not ended yet
+    world.run(1)
+    assert world.verdict.state == before
+    gone(world.launcher, exit_signal=2)
+    world.run(1)
+    assert world.verdict.state == "ended"
+    assert "crashed" not in {verdict.state for _, verdict in world.history}
+
+
 def test_a_killed_launcher_takes_its_ranks_along() -> None:
     world = World(2).to("graphs").run(5)
     gone(world.launcher, *world.ranks, exit_signal=9)
+    world.run(1)
+    assert world.verdict.state == "progressing"  # the next look may tell that they were asked to end
     world.run(1)
     assert "which first is not known yet" in world.verdict.headline
     world.run(4)

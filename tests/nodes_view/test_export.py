@@ -9,6 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.nodes import EPOCH, events, simulated
+from sgmon.analyse.nodes.store import NodesStore
 from sgmon.collect.source import Source
 from sgmon.export.bundle import pack
 from sgmon.export.bundle.collect import collect
@@ -111,3 +113,17 @@ def _gist(snapshot: Snapshot) -> object:
     verdict = snapshot.verdict
     ranks = [(rank.node, rank.name, rank.state, rank.phase) for rank in snapshot.ranks]
     return verdict.state, verdict.headline, verdict.nodes, ranks, [view.heard for view in snapshot.nodes]
+
+
+def test_the_text_of_many_nodes_has_one_line_for_what_is_equal() -> None:
+    store = NodesStore(EPOCH)
+    for event in events(simulated(64, 8), 40.0):
+        store.step(event)
+    short, whole = as_text(store.snapshot, everything=False), as_text(store.snapshot)
+    odd, node = store.snapshot.verdict.odd_ranks[0], store.snapshot.verdict.nodes[0]
+    assert len(short) < 30 and len(whole) > 1000
+    assert any(line.startswith(f"ranks   {node}: {odd} pid ") for line in short)
+    assert any(line.startswith("ranks   511 processes on 64 nodes") for line in short)
+    assert any(line.startswith("gpu     511 GPUs on 64 nodes") for line in short)
+    assert "--all" in short[-1] and "--all" not in whole[-1]
+    assert len(status_report(store.snapshot).ranks) >= 512

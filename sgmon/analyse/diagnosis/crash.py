@@ -6,7 +6,7 @@ from __future__ import annotations
 from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order, oom_killed, order_of
 from sgmon.analyse.deaths.sayings import named_pid, names_a_process
-from sgmon.analyse.deaths.words import by_signal, how_it_ended, names, sigkill_fact, who
+from sgmon.analyse.deaths.words import by_signal, how_it_ended, names, sigkill_fact, was_asked, who
 from sgmon.analyse.diagnosis.by_design import unresolved
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
@@ -24,6 +24,9 @@ OPEN = "process-gone-open"
 #: the rule of a crash whose order is as known as it gets
 SETTLED = "process-gone"
 _SIGKILL = 9
+#: verdicts that stand for one look longer, and the most that this look may take
+_GOES_ON = frozenset({"progressing", "slow", "waiting-by-design", "will-fail", "ready", "unhealthy"})
+_NEXT_LOOK_S = 2.0
 
 
 def crashed(context: Context) -> Verdict | None:
@@ -36,7 +39,8 @@ def crashed(context: Context) -> Verdict | None:
         asked = ended(context, order)
         if asked is None and may_be_a_shutdown(context, order):
             return context.snapshot.verdict
-        return asked or _from_deaths(context, order)
+        found = asked or _from_deaths(context, order)
+        return context.snapshot.verdict if found.rule == OPEN and _may_read_otherwise(context, order) else found
     error = context.snapshot.log.error
     if error is not None and _is_fatal(context, error):
         return _from_log(context, error)
@@ -51,6 +55,17 @@ def restarted_facts(snapshot: Snapshot) -> tuple[Evidence, ...]:
     pids = ", ".join(str(death.pid) for death in order.restarted[-4:])
     words = plural(len(order.restarted), "helper")
     return (Evidence("proc", f"{words} ended, and the server goes on without or with a new one: pid {pids}"),)
+
+
+def _may_read_otherwise(context: Context, order: Order) -> bool:
+    """This is the first look at ends that the next one may read as an end that was asked for (Ctrl-C reaches all
+    processes at once, and a launcher kills its ranks): no word yet is better than a wrong one."""
+    old, dead = context.snapshot.verdict, (*order.candidates, *order.taken)
+    if old.state not in _GOES_ON or (len(dead) == 1 and dead[0].signal and not was_asked(dead[0])):
+        return False
+    seen_t = min(death.clock.gone_t or death.latest for death in dead)
+    looked_t = next((one.last_ok_t for one in context.snapshot.probes if one.name == "procs"), None)
+    return context.t - seen_t < _NEXT_LOOK_S and (looked_t is None or looked_t <= seen_t)
 
 
 def _from_deaths(context: Context, order: Order) -> Verdict:
