@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.gaps import Gaps
+from sgmon.analyse.log.shapes import shape_of
 from sgmon.model import LogReading, LogState
+from sgmon.servers.sglang.log import RULES
 from tests.log.loading import case_names, case_text, fold, recording
 
 MIXED = "\n".join(case_text(name) for name in case_names())
@@ -338,3 +341,26 @@ def test_silence_is_found_whatever_the_chunks_and_the_order_of_seconds(data: st.
     text = "".join(row.format(t) for row, t in data.draw(st.lists(st.tuples(form, when), max_size=25)))
     state, ends = fold(text), [at + 1 for at, char in enumerate(text) if char == "\n"]
     assert fold(text, ends) == state
+
+
+STAMPS = (
+    "2026-01-29 13:12:36",
+    "2026-01-29 13:12:37",
+    "2026-01-29 13:14:30",
+    "2026-01-28 13:14:30",
+    "2026-13-99 99:99:99",
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*(f"[{stamp}] word\n" for stamp in STAMPS), "\n", "[20\n", "word\n", "20\n"]), max_size=30
+    )
+)
+def test_dates_that_are_counted_tell_what_each_line_tells(lines: list[str]) -> None:
+    text = "".join(lines)
+    counted, looked_at = Gaps(), Gaps()
+    for gaps, shapes in ((counted, shape_of(text).split(b"\n")), (looked_at, ())):
+        gaps.take(text, text.split("\n"), 1, RULES, None, shapes)
+    assert counted == looked_at

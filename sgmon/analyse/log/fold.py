@@ -28,7 +28,7 @@ from sgmon.analyse.log.prefix import epoch
 from sgmon.analyse.log.repeats import Repeats
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.run_state import state_of
-from sgmon.analyse.log.shapes import hot_lines
+from sgmon.analyse.log.shapes import hot_lines, shape_of
 from sgmon.model.log import MOST_RANKS, LogReading, LogState
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
@@ -274,7 +274,7 @@ class LogFold:
             if begin:
                 self._lines(text[:begin], t)
             runs = self._log.run.runs
-            self._lines(text[begin:end], t)
+            self._lines(text[begin:end], t, restarts=True)
             if self._log.run.runs != runs:
                 self._log.gaps.begin_again()
             text = text[end:]
@@ -282,17 +282,19 @@ class LogFold:
         if text:
             self._lines(text, t)
 
-    def _lines(self, text: str, t: float) -> None:
+    def _lines(self, text: str, t: float, restarts: bool = False) -> None:
+        """restarts: the line by which another start begins is among them."""
         log = self._log
         lines = text.split("\n")
         stop = len(lines) - 1 if not lines[-1] else len(lines)
-        log.gaps.take(text, lines, log.lines + 1, self._rules, log.run.near)
+        shapes = shape_of(text).split(b"\n")
+        log.gaps.take(text, lines, log.lines + 1, self._rules, log.run.near, shapes)
         run = log.run
         at = 0
         ignores = None if run.wants_every_line else run.milestones.ignores
-        serving = run.serving and self._rules.restart not in text
+        serving = run.serving and not restarts
         repeats = Repeats(run)
-        for index, rules, special in hot_lines(self._rules, text, lines, serving, ignores):
+        for index, rules, special in hot_lines(self._rules, text, lines, serving, ignores, shapes):
             if (index or not log.open_line) and repeats.holds(index, lines[index], rules, special):
                 at = index + 1
                 continue

@@ -10,10 +10,10 @@ from sgmon.servers.family import LogRules
 
 def is_activity(rules: LogRules, text: str) -> bool:
     """Whether anything but the echo of our own health probe is in ``text``."""
-    if not any(key in text for key in rules.probe_keys):
-        return bool(text.strip())
     probe = rules.probe
-    return probe is None or any(
+    if probe is None:
+        return bool(text.strip())
+    return any(
         frame.strip() and not probe.search(frame) for line in _from_the_end(text) for frame in line.split("\r")
     )
 
@@ -22,7 +22,7 @@ def echo_s(rules: LogRules, text: str, near: float | None) -> float:
     """Seconds by which echoes of health probes at the end of ``text`` are younger than the line before them; 0
     without echoes, or without dates."""
     probe = rules.probe
-    if probe is None or not any(key in text for key in rules.probe_keys):
+    if probe is None:
         return 0.0
     last: float | None = None
     for line in _from_the_end(text):

@@ -30,11 +30,17 @@ def shape_of(text: str) -> bytes:
 
 
 def hot_lines(
-    log: LogRules, text: str, lines: list[str], serving: bool = False, ignores: Callable[[Rule], bool] | None = None
+    log: LogRules,
+    text: str,
+    lines: list[str],
+    serving: bool = False,
+    ignores: Callable[[Rule], bool] | None = None,
+    shapes: list[bytes] | None = None,
 ) -> Iterator[tuple[int, list[Rule], bool]]:
     """Of ``text`` (split in ``lines``) those with a literal: index, rules that it announces, whether it has a literal
-    that matters without a rule. serving: milestones are over. None where ``ignores`` holds for all that is there."""
-    shapes = shape_of(text).split(b"\n")
+    that matters without a rule. serving: milestones are over. None where ``ignores`` holds for all that is there.
+    shapes: of the lines, where they are known."""
+    shapes = shape_of(text).split(b"\n") if shapes is None else shapes
     keyed = _look(log, set(shapes), serving)
     if not keyed or (ignores is not None and _all_ignored(keyed, ignores)):
         return
