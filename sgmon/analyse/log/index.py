@@ -27,6 +27,8 @@ Entry = tuple[int, LogLine]
 KEPT_BLOCKS = 48
 #: Bytes from the beginning from which the envelope is learned, and how many shapes.
 TAUGHT, TAUGHTS = 256 * 1024, 12
+#: So many new bytes are counted when they come: with the lines of a moment later the panel would be painted twice.
+SOON = 4 << 20
 
 
 class _Kept(Struct):
@@ -47,6 +49,21 @@ class _Generation:
         self.size = file.size
         self.blocks: OrderedDict[int, _Kept] = OrderedDict()
         self.lock = threading.Lock()
+        self.counting = threading.Lock()
+
+    def count_step(self) -> bool:
+        """Count the lines of one more piece; False when there is none."""
+        with self.counting:
+            return self.counts.advance(self.file, self.size)
+
+    def counts_at_once(self) -> bool:
+        """Count what is new, if it is little and a read cannot hang; False: it is left to the thread."""
+        new = self.size - self.counts.counted
+        if not isinstance(self.file, RegularFile) or self.file.may_hang or new > SOON or self.counting.locked():
+            return False
+        while self.count_step():
+            pass
+        return True
 
 
 class LogIndex:
@@ -124,7 +141,8 @@ class LogIndex:
             size = file.size_now()
             if size >= generation.size and reading.change != "truncated":
                 generation.size = size
-                self._wake.set()
+                if not generation.counts_at_once():
+                    self._wake.set()
                 return True
         if reading.change == "missing":
             return True  # what is held stays readable
@@ -169,7 +187,7 @@ class LogIndex:
             self._wake.clear()
             generation = self._generation
             while generation is not None and generation is self._generation:
-                if not generation.counts.advance(generation.file, generation.size):
+                if not generation.count_step():
                     break
                 self.version += 1
 

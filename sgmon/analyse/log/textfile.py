@@ -60,6 +60,11 @@ class RegularFile:
         except OSError:
             return b""
 
+    @property
+    def may_hang(self) -> bool:
+        """Whether another machine or process answers for the file."""
+        return self._patience is not None
+
     def size_now(self) -> int:
         """The size that the file has at this moment."""
         if self._patience is not None:

@@ -9,11 +9,11 @@ EARLY = 3
 #: seconds of text in one reading while it keeps coming: more than a screenful mostly, and each reading is a frame
 GATHER_S = 1.0
 #: text is at rest when none has come for so long; then it is read, so that the last line is not late
-SETTLED_S = 0.12
+SETTLED_S = 0.1
 #: seconds between two readings at least, once text is gathered
 LEAST_S = 0.25
 #: how often the size is looked at while text waits to be read
-POLL_S = 0.04
+POLL_S = 0.03
 
 
 class Pace(Struct):
