@@ -75,7 +75,10 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     if snapshot.server is None:
         return settle(snapshot, log_only(snapshot) or _no_server(snapshot))
     context = context_of(snapshot)
-    found = with_forecast(context, with_cause(snapshot, _judge(context)))
+    judged = _judge(context)
+    if judged is snapshot.verdict:  # no new word: what was added to it stands in it
+        return settle(snapshot, judged)
+    found = with_forecast(context, with_cause(snapshot, judged))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     orphans = orphan_facts(snapshot, holders) if found.state != "ready" else ()
     explains = explained_by_holders(snapshot, found, holders)
