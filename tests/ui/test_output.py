@@ -186,6 +186,13 @@ def test_a_link_that_was_thin_while_the_machine_was_busy_is_quick_again_after_tw
     assert not link.is_thin and link.words == ""
 
 
+def test_a_thin_link_that_takes_some_hundred_bytes_at_once_stays_thin() -> None:
+    link = a_thin_link()
+    for t in range(10, 40):
+        carry(link, t, 600, 1_000_000)
+    assert link.is_thin
+
+
 def test_a_thin_link_stays_thin_while_its_rate_is_not_twice_that_of_one() -> None:
     link = a_thin_link()
     for t in range(10, 40):

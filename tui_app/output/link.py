@@ -24,6 +24,8 @@ QUICK_RATE = 2 * THIN_RATE
 _IN_A_ROW = 2
 #: frames from which the rate is taken: of shorter ones most of the time is the way itself
 LEAST_BYTES = 400
+#: frames from which a thin line may be called quick: a line often takes some hundred bytes at once, and then few
+ENOUGH_BYTES = 1500
 #: answers of which the quickest is the way itself
 _LATE_ANSWERS = 50
 #: shorter times are not told apart
@@ -61,7 +63,7 @@ class Link:
     def lacks(self, t: float, size: int) -> int:
         """Bytes without effect to add to a frame of ``size``, so that the rate can be taken from it. Only now and
         then and on a thin line: it may have been the machine that was busy when the rate was taken."""
-        return LEAST_BYTES - size if self.is_thin and size < LEAST_BYTES and t >= self._again_t else 0
+        return max(0, ENOUGH_BYTES - size) if self.is_thin and t >= self._again_t else 0
 
     def sent(self, t: float, size: int) -> None:
         """A frame of ``size`` bytes and the question were sent."""
@@ -88,8 +90,11 @@ class Link:
         self._answers.append(took)
         if self._sent_bytes < LEAST_BYTES:
             return
-        self.rate = self._sent_bytes / max(_CLOCK_S, took - min(self._answers))
-        is_other = self.rate >= QUICK_RATE if self.is_thin else self.rate < THIN_RATE
+        rate = self._sent_bytes / max(_CLOCK_S, took - min(self._answers))
+        if self.is_thin and rate >= THIN_RATE and self._sent_bytes < ENOUGH_BYTES:
+            return
+        self.rate = rate
+        is_other = rate >= QUICK_RATE if self.is_thin else rate < THIN_RATE
         self._in_a_row = self._in_a_row + 1 if is_other else 0
         if self._in_a_row >= _IN_A_ROW:
             self.is_thin = not self.is_thin

@@ -135,8 +135,8 @@ def _joined(
 
 def _is_cheap(last: Stretch, one: Stretch, row: Row, can: Abilities) -> bool:
     """Whether writing what is between two stretches is as short as moving over it."""
-    written = "".join(cell[0] if last.holds(cell) else " " for cell in row[last.end : one.begin])
-    if byte_count(written) <= GAP:
-        return True
-    beside = (row[last.end - 1][0], row[one.begin][0])  # one more blank in a row of them is free
-    return can.repeats and not written.strip() and " " in beside
+    between = row[last.end : one.begin]
+    if len(between) > GAP:  # one more blank in a row of them is free
+        beside = (row[last.end - 1][0], row[one.begin][0])
+        return can.repeats and " " in beside and all(cell[0] == " " or not last.holds(cell) for cell in between)
+    return byte_count("".join(cell[0] if last.holds(cell) else " " for cell in between)) <= GAP

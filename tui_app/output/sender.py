@@ -34,7 +34,8 @@ class Stretch(NamedTuple):
 
     def holds(self, cell: Cell) -> bool:
         """Whether this cell is right when it is written in this look."""
-        return cell[1] == self.pen or (cell[0] == " " and is_alike(cell[1], self.pen))
+        own = cell[1]
+        return own is self.pen or own == self.pen or (cell[0] == " " and is_alike(own, self.pen))
 
 
 def byte_count(text: str) -> int:
