@@ -35,7 +35,7 @@ _AGAIN_S, _SELDOM_S, _SOON_S = 10.0, 120.0, 1.0
 
 
 class Link:
-    """round_trip_s: of late, None before the first answer. rate: bytes a second, as measured last, or None."""
+    """round_trip_s: of late, None before the first answer. rate: bytes a second when it was not quick last."""
 
     def __init__(self) -> None:
         self.round_trip_s: float | None = None
@@ -93,7 +93,9 @@ class Link:
         rate = self._sent_bytes / max(_CLOCK_S, took - min(self._answers))
         if self.is_thin and rate >= THIN_RATE and self._sent_bytes < ENOUGH_BYTES:
             return
-        self.rate = rate
+        if rate < QUICK_RATE:
+            self.rate = rate
+        was_due = self.is_thin and t - took >= self._again_t
         is_other = rate >= QUICK_RATE if self.is_thin else rate < THIN_RATE
         self._in_a_row = self._in_a_row + 1 if is_other else 0
         if self._in_a_row >= _IN_A_ROW:
@@ -103,8 +105,9 @@ class Link:
             self._again_t = t + _SOON_S
             return
         if self.is_thin:
+            if was_due:
+                self._again_s = min(_SELDOM_S, 2 * self._again_s)
             self._again_t = t + self._again_s
-            self._again_s = min(_SELDOM_S, 2 * self._again_s)
 
     def wait_s(self, t: float, *, is_urgent: bool) -> float:
         """Seconds until a frame may be sent, at the latest; 0: now. is_urgent: a key was pressed."""
