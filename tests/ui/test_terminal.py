@@ -112,7 +112,7 @@ def test_quit_leaves_two_lines(terminal: Terminal) -> None:
     assert terminal.end() == 0
     assert is_restored(terminal.output)
     text = " ".join(row.strip() for row in terminal.screen.display)
-    assert "sgmon: stalled, silent for" in text
+    assert "sgmon: stalled, silent 8m00s" in text
     assert "next: check the NFS mount" in text
 
 
