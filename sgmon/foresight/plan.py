@@ -35,12 +35,12 @@ def _plans(start: Start) -> Iterator[MemoryPlan]:
     if start.taken is not None and start.taken.weights_bytes:
         expected = start.taken.weights_bytes
     free = [gpu.free_bytes for gpu in start.gpus if gpu.free_bytes is not None]
+    # the ranks agree on the least that any of them has
+    common = min(free, default=None) if _shares_free(start) else None
     for gpu in start.gpus:
         if gpu.free_bytes is None or gpu.usable_bytes is None:
             continue
-        # the ranks agree on the least that any of them has
-        had = min(free) if _shares_free(start) else gpu.free_bytes
-        yield _plan(start, gpu, had, least, expected, token)
+        yield _plan(start, gpu, gpu.free_bytes if common is None else common, least, expected, token)
 
 
 def _plan(

@@ -177,13 +177,15 @@ class ActivityTracker:
     def _gpu(self, reading: GpuReading, snapshot: Snapshot, t: float) -> None:
         alive = [w for w in self._watched.values() if w.gone_t is None and w.process.role == Role.WORKER]
         self._gpu_of = {w.process.pid: _gpu_index(w.process, snapshot) for w in alive}
+        on: dict[int | None, list[Watched]] = {}
+        for watched in alive:
+            on.setdefault(self._gpu_of[watched.process.pid], []).append(watched)
         for gpu in reading.gpus:
             history = self._gpus.setdefault(gpu.index, GpuHistory())
             marks = history.add(gpu, t)
-            for watched in alive:
-                if self._gpu_of[watched.process.pid] == gpu.index:
-                    for mark in marks:
-                        self._mark(watched, mark)
+            for watched in on.get(gpu.index, ()):
+                for mark in marks:
+                    self._mark(watched, mark)
 
     def gpu_loads(self) -> tuple[GpuLoad, ...]:
         """What each GPU does, in the order of the last reading."""
@@ -207,8 +209,9 @@ class ActivityTracker:
         )
 
     def _log(self, snapshot: Snapshot) -> None:
+        workers, launcher = self._writers()
         for rank, mark in log_marks(snapshot.log):
-            target = self._writer(rank)
+            target = workers.get(rank, launcher)
             if target is not None:
                 self._mark(target, mark)
 
@@ -222,18 +225,16 @@ class ActivityTracker:
                     self._mark(launcher, mark)
         self._dirs = (t, reading)
 
-    def _writer(self, rank: str) -> Watched | None:
-        """Who wrote a line: the live process of that rank, else the launcher."""
+    def _writers(self) -> tuple[dict[str, Watched], Watched | None]:
+        """Who writes lines: the live process of each rank; of any other line the launcher."""
+        workers: dict[str, Watched] = {}
         launcher = None
         for watched in self._watched.values():
-            if watched.gone_t is not None:
-                continue
-            role = watched.process.role
-            if role == Role.WORKER and watched.process.rank == rank:
-                return watched
-            if role == Role.LAUNCHER:
+            if watched.gone_t is None and watched.process.role == Role.WORKER:
+                workers.setdefault(watched.process.rank, watched)
+            elif watched.gone_t is None and watched.process.role == Role.LAUNCHER:
                 launcher = watched
-        return launcher
+        return workers, launcher
 
     def _mark(self, watched: Watched, mark: Mark) -> None:
         old = watched.marks.get(mark.signal)

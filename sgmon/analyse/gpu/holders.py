@@ -6,7 +6,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from sgmon.model import Gpu, GpuProcess, Role, Snapshot
+from sgmon.analyse.stacks.memo import Memo
+from sgmon.model import Gpu, GpuProcess, Process, Role, Snapshot
 from sgmon.servers import registry
 
 #: below both of these a foreign holder takes nothing that a start would miss (a desktop, a small CUDA context)
@@ -95,11 +96,17 @@ def unaccounted_bytes(gpu: Gpu) -> int | None:
     return max(0, gpu.used_bytes - sum(used for used in listed if used is not None))
 
 
+_TREES: Memo[frozenset[int]] = Memo(8)
+
+
+def _tree(processes: tuple[Process, ...]) -> frozenset[int]:
+    return frozenset(pid for process in processes for pid in (process.pid, process.ns_pid) if pid is not None)
+
+
 def holdings_in(snapshot: Snapshot, gpu: Gpu) -> tuple[Holding, ...]:
     """The same, seen from a snapshot."""
-    tree = frozenset(
-        pid for process in snapshot.procs.processes for pid in (process.pid, process.ns_pid) if pid is not None
-    )
+    processes = snapshot.procs.processes
+    tree = _TREES.get((processes,), "", lambda: _tree(processes))
     own = snapshot.server.pid if snapshot.server is not None else None
     return holdings(gpu, tree, any(candidate.pid != own for candidate in snapshot.candidates))
 

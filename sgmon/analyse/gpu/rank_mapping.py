@@ -6,10 +6,12 @@ What NVML says comes first: pid -> process -> rank. Where it hides pids (contain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from sgmon.analyse.stacks.memo import Memo
 from sgmon.model import Gpu, GpuProcess, Process, Role, Server
 from sgmon.servers.registry import get
 
@@ -38,15 +40,37 @@ def assign(
     return tuple(_with_inferred(gpu, inferred.get(gpu.index, [])) for gpu in named)
 
 
-def gpu_of(process: Process, gpus: Iterable[Gpu]) -> Gpu | None:
-    """The GPU that a process holds: by the driver's process list, else by its rank."""
-    by_rank = None
+class _Table(NamedTuple):
+    """The GPUs of one reading by the pid of a holder and by rank, and their numbers. Every rank asks: a search for
+    each would be the square of their number."""
+
+    by_pid: dict[int, Gpu]
+    by_rank: dict[str, Gpu]
+    indices: frozenset[int]
+
+
+_TABLES: Memo[_Table] = Memo(8)
+
+
+def _table(gpus: tuple[Gpu, ...]) -> _Table:
+    return _TABLES.get((gpus,), "", lambda: _make_table(gpus))
+
+
+def _make_table(gpus: tuple[Gpu, ...]) -> _Table:
+    by_pid: dict[int, Gpu] = {}
+    by_rank: dict[str, Gpu] = {}
     for gpu in gpus:
-        if any(holder.pid == process.pid for holder in gpu.processes):
-            return gpu
-        if by_rank is None and process.rank and process.rank in gpu.ranks:
-            by_rank = gpu
-    return by_rank
+        for holder in gpu.processes:
+            by_pid.setdefault(holder.pid, gpu)
+        for rank in filter(None, gpu.ranks):
+            by_rank.setdefault(rank, gpu)
+    return _Table(by_pid, by_rank, frozenset(gpu.index for gpu in gpus))
+
+
+def gpu_of(process: Process, gpus: tuple[Gpu, ...]) -> Gpu | None:
+    """The GPU that a process holds: by the driver's process list, else by its rank."""
+    table = _table(gpus)
+    return table.by_pid.get(process.pid) or table.by_rank.get(process.rank)
 
 
 def _with_processes(gpu: Gpu, by_pid: dict[int, Process], by_inner: dict[int, Process]) -> Gpu:
@@ -86,7 +110,7 @@ def _by_formula(gpus: tuple[Gpu, ...], process: Process, server: Server) -> int 
         return None
     logical = get(server.family).discovery.gpu_of(server.args, process.rank)
     index = None if logical is None else physical(gpus, logical, server.visible_devices)
-    return index if index in {gpu.index for gpu in gpus} else None
+    return index if index in _table(gpus).indices else None
 
 
 def physical(gpus: tuple[Gpu, ...], logical: int, visible: str | None) -> int | None:
