@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.analyse.gpu.holders import FOREIGN_BYTES, Holding, holdings_in, in_the_way
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.model import Evidence, Gpu, NextStep, Snapshot, Verdict
 from sgmon.text import clean
 from sgmon.units import size

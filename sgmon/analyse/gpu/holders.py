@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.model import Gpu, GpuProcess, Process, Role, Snapshot
 from sgmon.servers import registry
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.model import Gpu, GpuProcess, Process, Role, Server
 from sgmon.servers.registry import get
 

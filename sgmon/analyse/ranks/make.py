@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from sgmon.analyse.family import family_of
 from sgmon.analyse.gpu.rank_mapping import gpu_of
+from sgmon.analyse.memo import Memo
 from sgmon.analyse.phase import phase_of_snapshot, phases_of_stacks, version_of
 from sgmon.analyse.ranks.log_progress import Progress, progress_of
 from sgmon.analyse.ranks.waits import wait_of
-from sgmon.analyse.stacks.memo import Memo
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.analyse.stacks.waits import read_stacks
 from sgmon.model import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.analyse.stacks.phase import phase_of
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import Frame, StackChange, StackDump

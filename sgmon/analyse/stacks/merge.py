@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.analyse.stacks.phase import phase_frame, phase_of_frames
 from sgmon.analyse.stacks.refusals import GONE, ZOMBIE
 from sgmon.analyse.stacks.waits import StackWait, wait_of

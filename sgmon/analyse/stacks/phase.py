@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from sgmon.analyse.stacks.memo import Memo
+from sgmon.analyse.memo import Memo
 from sgmon.analyse.stacks.pattern import PatternIndex, StackPattern, stack_pattern
 from sgmon.model import Frame, StackDump
 from sgmon.model.roles import Role
