@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from sgmon.analyse.diagnosis.ready import SETTLED_S
 from sgmon.analyse.diagnosis.stopped import TRACED_S
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.analyse.store import Store
@@ -103,9 +104,10 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
     def enough(snapshot: Snapshot) -> None:
         nonlocal seen
         seen = snapshot
-        late = snapshot.t >= watch_s + (limit_s if not traced(snapshot) else max(limit_s, TRACED_S + 1.0))
+        more_s = TRACED_S + 1.0 if traced(snapshot) else SETTLING_S if settles(snapshot) else 0.0
+        late = snapshot.t >= watch_s + max(limit_s, more_s)
         if snapshot.t >= watch_s and (
-            late or not (missing(snapshot, asked) or traced(snapshot) or awaits_facts(snapshot))
+            late or not (missing(snapshot, asked) or traced(snapshot) or settles(snapshot) or awaits_facts(snapshot))
         ):
             engine.source.stop()
 
@@ -146,6 +148,8 @@ def _without_history(engine: Engine, last: Snapshot) -> Verdict:
 LOOK_LONGER = NextStep("Look for longer", "sgmon status --seconds 10")
 PATIENCE_S = 2.0
 PATIENCE_MOST_S = 8.0
+#: the first answer of a ready server takes a second or two
+SETTLING_S = SETTLED_S + 3.0
 #: the same for other machines: a jump host, and Python's start there
 REACHED_S = 15.0
 HYSTERESIS_S = 5.0
@@ -169,6 +173,13 @@ def awaits_facts(snapshot: Snapshot) -> bool:
     if server is None or not server.args_known or server.simulated_gpus or snapshot.log.ready_line is not None:
         return False
     return snapshot.preflight is None
+
+
+def settles(snapshot: Snapshot) -> bool:
+    """/health says 200 and no line of the log can say more: it is ready when that has held for ``SETTLED_S``."""
+    port, log = snapshot.port, snapshot.log
+    open_yet = snapshot.verdict.state != "ready" and snapshot.verdict.state not in _SURE
+    return port is not None and port.status == 200 and not log.milestones and open_yet
 
 
 def traced(snapshot: Snapshot) -> bool:

@@ -165,3 +165,15 @@ def test_a_look_whose_processes_could_not_be_read_is_unknown() -> None:
     assert (snapshot.verdict.state, snapshot.verdict.rule) == ("unknown", "look-unfinished")
     assert "its processes" in snapshot.verdict.headline
     assert any(gap.why == "sgmon can start no thread" for gap in snapshot.verdict.missing)
+
+
+def test_a_ready_server_whose_log_cannot_be_read_is_ready_in_one_look() -> None:
+    """Seen in a pod: "sgmon status --probe readyz" said no for good, because 200 had not held within 0.3 s."""
+    server = ServerReading(Server(100, 1, started_epoch=EPOCH - 500, version="0.5.23"))
+    script = Script(
+        Event(0.1, "server", server),
+        Event(0.2, "procs", PROCS),
+        Event(1.0, "port", replace(PORT, answer="http", status=200)),
+        Event(1.1, "log", LogReading("", kind="pipe")),
+    )
+    assert look(Engine(script), 0.0, patience_s=2.0).verdict.state == "ready"  # type: ignore[arg-type]
