@@ -36,6 +36,7 @@ FAULTS = (
     Fault("h200x2-live-kill-ready", 72.4, "crashed", ("TP1",)),
     Fault("h200x2-live-kill-launcher", 62.6, "crashed", (), headline="the launcher"),
     Fault("h200x2-live-kill-warmup", 50.1, "crashed", ("TP1",)),
+    Fault("vllm-live-h200-kill-load", 34.4, "crashed", ()),
     Fault("h200-live-kill-load", 25.1, "crashed", (), headline="the scheduler"),
 )
 #: name -> seconds of the SIGTERM that ended it, and whether it had been ready
@@ -48,11 +49,11 @@ def played(name: str) -> tuple[list[Change], Snapshot]:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_is_said_within_a_second_and_nothing_before(fault):
+def test_a_fault_is_said_within_two_seconds_and_nothing_before(fault):
     changes, _ = played(fault.name)
     assert [(c.t, c.verdict.headline) for c in changes if c.t < fault.t and c.verdict.state in ALARMS] == []
     said = first(changes, fault.state, after=fault.t)
-    assert said is not None and said.t - fault.t <= 1.5
+    assert said is not None and said.t - fault.t <= 2.0  # several deaths: a look later, as Ctrl-C begins alike
     assert said.verdict.odd_ranks == fault.odd
     assert fault.headline in said.verdict.headline
 
@@ -159,6 +160,7 @@ LOST = {
     "h200x2-live-held": ("gpu-balance", 1.0),
     "vllm-live-h200-too-large": ("gpu-memory", 3.0),
     "vllm-live-h200-held": ("gpu-share", 3.0),
+    "vllm-live-h200-request-too-long": ("kv-cache", 1.0),
 }
 
 

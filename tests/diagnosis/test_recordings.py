@@ -113,6 +113,7 @@ LOST = {
     "h200-live-too-large": "gpu-memory",
     "vllm-live-h200-held": "gpu-share",
     "vllm-live-h200-too-large": "gpu-memory",
+    "vllm-live-h200-request-too-long": "kv-cache",
 }
 NAMES = sorted(path.name.removesuffix(".jsonl.gz") for path in RECORDINGS.glob("*.jsonl.gz"))
 
