@@ -48,7 +48,7 @@ bench: $(READY)
 # kill. The map of which test runs which line is made once (build/mutants.map; remove it after changes).
 SEED   ?= 18
 NUMBER ?= 200
-MUTANTS_TESTS ?= $(addprefix tests/,deaths diagnosis discovery foresight log logs/test_log_only.py logview servers stacks unit vllm)
+MUTANTS_TESTS ?= $(addprefix tests/,deaths diagnosis discovery foresight log logs/test_log_only.py logview nodes_view servers stacks unit vllm)
 mutants: $(READY)
 	$(BIN)/pip install -q mutmut==3.8.1 'coverage>=7'
 	mkdir -p build

@@ -219,6 +219,12 @@ def test_the_words_of_a_long_line_begin_where_they_did() -> None:
     assert found == [(26, True, AT), (26, True, AT)]
 
 
+def test_the_place_of_an_error_is_short() -> None:
+    hit = f"{AT}Scheduler hit an exception: Traceback (most recent call last):\n"
+    error = fold(f'{hit}  File "/x/{"a" * 150}.py", line 1, in f\nValueError: no\n').error
+    assert error is not None and len(error.place) == 100
+
+
 def test_no_key_of_the_diffusion_server_is_kept() -> None:
     args = args_in('server_args: {"model_path": "/m", "api_key": "k", "tp_size": 2, "port": 1}')
     assert args is not None
