@@ -9,6 +9,7 @@ from sgmon.discovery import inner
 from sgmon.discovery.containers import Container, option
 from sgmon.discovery.inner import Inside
 from sgmon.proc import fds, stat
+from sgmon.text import without_prefix
 
 ROOT = "/var/lib/docker"
 _RUN = "/run/docker"
@@ -89,7 +90,8 @@ def _setting(host: Inside, argv: tuple[str, ...], name: str) -> str:
 
 def _plain(socket: str) -> str:
     """/var/run is a link to /run."""
-    return socket.removeprefix("unix://").removeprefix("/var") if socket.startswith("/var/run/") else socket
+    path = without_prefix(socket, "unix://")
+    return without_prefix(path, "/var") if path.startswith("/var/run/") else path
 
 
 def _comm(root: str, pid: int) -> str:
