@@ -40,7 +40,7 @@ PAGES = (
     ("esc back", "\x1b", None, "!text or regex"),
     ("enter helper", "3 G \r", 0, "everything known"),
     ("q back", "q", 0, "STALLED"),
-    ("enter GPU", "2 \r", 0, " GPU 0 "),
+    ("enter GPU", "2 \r", -1, "next GPU"),
     ("q back", "q", 0, "STALLED"),
     ("D stacks", "D", 0, " stack of "),
     ("q back", "q", 0, "STALLED"),
