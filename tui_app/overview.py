@@ -8,6 +8,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
+from textual.reactive import Reactive
+from textual.widget import Widget
 
 from sgmon.units import lasting
 from tui_app.no_engine import OPENING
@@ -36,6 +38,9 @@ class Overview(SelectableScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = BINDINGS
+
+    # Textual paints the whole screen when the focus moves; here the panels mark it themselves
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self) -> None:
         super().__init__(classes="-waiting")

@@ -235,5 +235,15 @@ class Panel(Painted, Generic[View], can_focus=True):
         """No style of ours depends on the focus, and to look for one costs more than the rows."""
         self.update_view()
 
+    def on_focus(self, event: events.Focus) -> None:
+        self._focus_moved(event, has_focus=True, told=events.DescendantFocus(self))
+
     def on_blur(self, event: events.Blur) -> None:
-        """For subclasses; the base repaints by ``watch_has_focus``."""
+        self._focus_moved(event, has_focus=False, told=events.DescendantBlur(self))
+
+    def _focus_moved(self, event: events.Event, *, has_focus: bool, told: events.Event) -> None:
+        """As Textual does it, but that it paints all rows: those that change are painted by ``watch_has_focus``."""
+        event.prevent_default()
+        self.has_focus = has_focus
+        if self.parent is not None:
+            self.parent.post_message(told)

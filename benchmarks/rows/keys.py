@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from benchmarks import server
 from benchmarks.keys import HELLO, HUNG_S
 from benchmarks.registry import Group, Options, Round, Values, rows_of
-from benchmarks.terminal import Session
+from benchmarks.terminal import Session, cpu_of
 
 PRESSES = 15
 
@@ -38,19 +38,25 @@ def prepare(options: Options) -> Iterator[Round]:
 
 
 def press(sessions: dict[str, Session], chance: random.Random) -> dict[str, Values]:
-    """Median and most milliseconds; the programs get each key in turn."""
+    """Median and most milliseconds, and median of the CPU time until then; the programs get each key in turn."""
     taken: dict[str, list[float]] = {name: [] for name in sessions}
+    spent: dict[str, list[float]] = {name: [] for name in sessions}
     for number in "23451" * (PRESSES // 5):
         for name, session in sessions.items():
             session.take()
             session.forget()
+            before = cpu_of(session.pid)
             pressed = time.monotonic()
             session.press(number.encode())
             seen = session.until(f"▸{number}".encode(), 10)
             taken[name].append(((seen or pressed + 10) - pressed) * 1000)
+            spent[name].append((cpu_of(session.pid) - before) * 1000)
             session.idle(chance.uniform(0.02, 0.1))
-    return {name: {"ms, median": statistics.median(ms), "ms, most": max(ms)} for name, ms in taken.items()}
+    return {
+        name: {"ms, median": statistics.median(ms), "ms, most": max(ms), "CPU ms": statistics.median(spent[name])}
+        for name, ms in taken.items()
+    }
 
 
-ROWS = rows_of("keys", "healthy/hello, hanging/hello, hanging/healthy", "ms, median")
+ROWS = rows_of("keys", "healthy/hello, hanging/hello, hanging/healthy", "ms, median", "CPU ms")
 GROUPS = (Group("keys", "key to screen", ROWS, prepare),)

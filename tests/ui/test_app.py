@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
+from textual._compositor import ChopsUpdate
 from textual.screen import Screen
 
 from sgmon.model import LogReading, Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, rows_of, running, text_of
+from tui_app.app import SgmonApp
 from tui_app.help_screen import HelpScreen
 from tui_app.messages import SnapshotArrived
 from tui_app.overview import Overview
@@ -65,6 +67,20 @@ async def test_low_terminal_shows_one_panel_with_tabs() -> None:
         await pilot.pause()
         assert "▸3 workers!" in text_of(app)
         assert "4803" in text_of(app)
+
+
+async def test_a_moved_focus_paints_the_rows_that_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        shown: list[object] = []
+        monkeypatch.setattr(SgmonApp, "_display", lambda self, screen, update: shown.append(update))
+        await pilot.press("3")
+        await pilot.pause()
+        updates = [update for update in shown if update is not None]
+        assert updates and all(isinstance(update, ChopsUpdate) for update in updates)
+        rows = {y for update in updates for y, _, _ in update.spans}
+        titles = {panel.region.y for panel in app.screen.panels.values()}
+        assert app.screen.panels["3"].region.y in rows
+        assert len(rows - titles) <= 8  # rows of the selected worker, and the keys at the bottom
 
 
 async def test_the_dump_key_asks_for_the_odd_rank_before_any_other_key() -> None:
