@@ -120,7 +120,7 @@ def test_a_killed_worker(name, killed_t, where):
     """No line names it: the bar of TP0 runs on, the engine core says that it failed, and the root ends with 0."""
     changes, last = played(name, 1e9)
     crashed = first(changes, "crashed")
-    assert crashed is not None and 0 <= crashed.t - killed_t <= 1.5
+    assert crashed is not None and 0 <= crashed.t - killed_t <= 2.0  # of several deaths, a look later
     assert crashed.verdict.odd_ranks == ("TP1",) and where in crashed.verdict.headline
     assert last.verdict.state == "crashed" and last.verdict.odd_ranks == ("TP1",)
     assert not [c for c in changes if c.verdict.state in ALARMS and c.t < killed_t]
