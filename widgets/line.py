@@ -115,11 +115,13 @@ def join_ends(left: Line, right: Line, width: int, fill: Span = (" ", "")) -> Li
 
 
 def wrap(line: Line, width: int, indent: int = 0, first: int | None = None) -> list[Line]:
-    """The line over several rows, broken at spaces where possible; rows after the first are indented.
+    """The line over several rows, broken at spaces where possible; rows after the first are indented, less where the
+    indent would leave no room for words.
 
     ``first``: the width of the first row, when something else stands at its end.
     """
     room = width if first is None else first
+    indent = min(indent, max(0, width - 8))
     if width_of(line) <= room or width < 8:
         return [crop(line, room)]
     rows: list[Line] = []

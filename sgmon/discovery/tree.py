@@ -113,7 +113,7 @@ class Members(Struct):
         kept = set() if forget or not self.spawner else self._spawners & present
         self._spawners = kept | {pid for pid, seen in fresh.items() if self.spawner and seen.comm == self.spawner}
         known = {} if forget else self.spawned
-        known |= {pid: seen.start_ticks for pid, seen in fresh.items() if seen.ppid in self._spawners}
+        known.update({pid: seen.start_ticks for pid, seen in fresh.items() if seen.ppid in self._spawners})
         self.spawned = {pid: ticks for pid, ticks in known.items() if pid in present - self.members.keys()}
 
     def _adopt(self, fresh: dict[int, Stat]) -> None:

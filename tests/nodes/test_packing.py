@@ -61,6 +61,24 @@ def test_all_that_is_imported_there_travels_or_is_known_to_be_missing():
                 assert top in sys.stdlib_module_names or top in {*packing.LIBRARIES, *OPTIONAL, "sgmon"}, (path, name)
 
 
+def is_dict(node: ast.AST) -> bool:
+    """Whether it is seen at once that it is one: {...}, dict(...), dict.fromkeys(...)."""
+    if isinstance(node, ast.Call):
+        called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return isinstance(called, ast.Name) and called.id == "dict"
+    return isinstance(node, (ast.Dict, ast.DictComp))
+
+
+def test_no_dict_is_joined_with_a_bar():
+    """Dicts have no "|" before Python 3.9: no process was found on a machine with 3.8."""
+    for path in packing.our_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.BitOr):
+                assert not is_dict(node.value), f"{path}:{node.lineno}"
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+                assert not is_dict(node.left) and not is_dict(node.right), f"{path}:{node.lineno}"
+
+
 def test_nothing_newer_than_python_3_8_is_called():
     for path in packing.our_files():
         for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 8))):

@@ -373,3 +373,11 @@ def test_no_word_of_a_headline_is_lost_where_it_wraps() -> None:
         said = " ".join("".join(text for text, _ in row) for row in rows).split()
         kept = [word for word in said if word in words]
         assert kept == words[: len(kept)], (width, said)
+
+
+@pytest.mark.parametrize("width", [8, 9, 12, 20])
+def test_an_indent_as_wide_as_the_page_leaves_room_for_words(width: int) -> None:
+    """The help in a narrow terminal: it took all memory of the machine."""
+    rows = wrap((("   state ", ""), ("word " * 12, "")), width, indent=20)
+    assert "".join(plain(row) for row in rows).count("word") == 12
+    assert all(width_of(row) <= width for row in rows)

@@ -80,7 +80,7 @@ def _models(inside: Inside, package: str, models: str, model_class: str) -> dict
     for name in [file] if file else inside.listing(f"{package}/{folder}"):
         if name.endswith(".py"):
             for match in offers.finditer(inside.text(f"{package}/{folder}/{name}", FILE_BYTES)):
-                known |= dict.fromkeys(_WORD.findall(match["list"] or match["one"] or ""), name)
+                known.update(dict.fromkeys(_WORD.findall(match["list"] or match["one"] or ""), name))
     return known
 
 
