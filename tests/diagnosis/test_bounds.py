@@ -189,7 +189,7 @@ def test_what_usually_remains() -> None:
     assert usual.eta_s(replace(none_passed, t=100.0)) is None
     assert usual.eta_s(replace(none_passed, verdict=replace(at.verdict, state="stalled"))) is None
     assert usual.words(at) == (
-        "load_end is usually line 20 after 1m00s; this log is at line 30 after 30s (5 starts: same model)"
+        "load end is usually line 20 after 1m00s; this log is at line 30 after 30s (5 starts: same model)"
     )
     assert usual.next_usual(start(1.0, past(), "load_begin", "load_end")) is None
     assert usual.words(start(1.0, None)) == ""

@@ -309,7 +309,7 @@ def test_longer_than_finished_starts_is_slow_and_their_silence_is_allowed() -> N
     world[0].does(read=50 * MB, cpu=0.3)
     world.run(30)
     assert world.verdict.state == "progressing"
-    assert any("kv_alloc is usually line 233" in e.text for e in world.verdict.evidence)
+    assert any("kv alloc is usually line 233" in e.text for e in world.verdict.evidence)
     world.run(90)
     assert world.verdict.state == "slow"
     world[0].idle()

@@ -31,7 +31,7 @@ def _at(t: float, lines: int) -> Snapshot:
 def test_the_next_milestone_and_how_late_it_is() -> None:
     now = _at(99.0, 4)
     assert usual.words(now) == (
-        "kv_alloc is usually line 5 after 54s; this log is at line 4 after 1m40s (1 start: same model)"
+        "kv alloc is usually line 5 after 54s; this log is at line 4 after 1m40s (1 start: same model)"
     )
     assert usual.is_late(now)
     assert usual.late_words(now) == "later than the one start on this machine that is like this one"

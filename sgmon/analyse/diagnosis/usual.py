@@ -83,13 +83,14 @@ def next_usual(snapshot: Snapshot) -> Usual | None:
 
 
 def words(snapshot: Snapshot) -> str:
-    """ "kv_alloc is usually line 233 after 8m30s; this log is at line 217 after 10m00s (10 starts: same model)"."""
+    """ "kv alloc is usually line 233 after 8m30s; this log is at line 217 after 10m00s (10 starts: same model)"."""
     base, began, coming = snapshot.baseline, snapshot.began_t, next_usual(snapshot)
     if base is None or began is None or coming is None:
         return ""
     here = f"this log is at line {snapshot.log.lines} after {lasting(snapshot.t - began)}"
     source = f"{plural(base.count, 'start')}: {base.like}"
-    return f"{coming.name} is usually line {coming.line} after {duration(coming.median_s)}; {here} ({source})"
+    name = coming.name.replace("_100", " at 100 %").replace("_", " ")
+    return f"{name} is usually line {coming.line} after {duration(coming.median_s)}; {here} ({source})"
 
 
 def is_late(snapshot: Snapshot) -> bool:
