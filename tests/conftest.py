@@ -1,10 +1,34 @@
-"""No test may write to the history of the person who runs them, or be swayed by it."""
+"""No test may write to the history of the person who runs them, or be swayed by it. What is heavy is opted in."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
+
+#: markers of tests that run only where they are asked for, and why
+OPT_IN = {"nodes": "heavy: run it with -m nodes", "soak": "takes a minute: run it with -m soak"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """``pytest -m nodes tests/nodes``, ``pytest -m soak tests/soak``."""
+    for marker, reason in OPT_IN.items():
+        if marker in config.getoption("markexpr"):
+            continue
+        for item in items:
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="module")
+def utc() -> Iterator[None]:
+    """Dates in logs are local times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,9 +15,8 @@ ROOT = "/var/lib/docker"
 _RUN = "/run/docker"
 _CONFIG = "/etc/docker/daemon.json"
 _SYSTEM_CONTAINERD = "/run/containerd/containerd.sock"
-_KNOWN: dict[
-    tuple[str, str], int
-] = {}  # (/proc, container) -> pid of its dockerd: not all processes are read each time
+#: (/proc, container) -> pid of its dockerd, so that not all processes are read each time
+_KNOWN: dict[tuple[str, str], int] = {}
 _MOST_KNOWN = 64
 
 

@@ -5,8 +5,6 @@ All that it said, word for word, is kept in __snapshots__/test_recordings (``mak
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -118,14 +116,7 @@ LOST = {
 NAMES = sorted(path.name.removesuffix(".jsonl.gz") for path in RECORDINGS.glob("*.jsonl.gz"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def utc() -> Iterator[None]:
-    """Dates in logs are local times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("utc")
 
 
 def played(name: str) -> tuple[list[Change], Snapshot]:

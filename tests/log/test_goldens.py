@@ -6,8 +6,6 @@ Each log comes in twenty pieces, a second apart, cut where it may be: in the mid
 from __future__ import annotations
 
 import gzip
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,14 +37,7 @@ LOGS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def utc() -> Iterator[None]:
-    """Dates in logs are local times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
+pytestmark = pytest.mark.usefixtures("utc")
 
 
 def read(path: Path) -> str:
