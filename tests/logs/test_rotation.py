@@ -103,6 +103,22 @@ def test_bounded(tmp_path):
     assert rotated.since(str(tmp_path / "no" / "log"), 0, 250) == []
 
 
+@pytest.mark.parametrize("late", [True, False], ids=["late", "watched"])
+def test_files_that_were_written_in_one_jiffy(tmp_path, watch, clock, late):
+    """A burst fills several: their mtimes are equal, whatever their sizes are, and .10 is older than .9."""
+    path = tmp_path / "ID-json.log"
+    words = [f"{number} {'x' * ((number * 7) % 5)}\n" for number in range(12)]
+    probe = LogProbe(watch(server(path, started_epoch=999.0)))
+    write(path, words[0], 1000)
+    found = [] if late else drain(probe, clock)
+    for word in words[1:]:
+        rotate(path, 20)
+        write(path, word, 1000)
+    found += drain(probe, clock)
+    assert "".join(r.text for r in found) == "".join(words)
+    probe.close()
+
+
 def test_truncated_in_place_and_replaced(tmp_path, watch, clock):
     """logrotate's copytruncate; conmon renames a new file over the old one (reopen_k8s_file)."""
     path = tmp_path / "ctr.log"

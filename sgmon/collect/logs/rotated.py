@@ -14,18 +14,21 @@ from typing import NamedTuple
 from sgmon.collect.logs import compressed
 
 #: what loggers, logrotate, docker and the kubelet append
-_SUFFIX = re.compile(r"^[.-]\d[\dT:-]*Z?(?P<packed>\.(?:gz|xz|bz2))?$")
-_TRIES = 8
+_SUFFIX = re.compile(r"^[.-](?P<age>\d[\dT:-]*Z?)(?P<packed>\.(?:gz|xz|bz2))?$")
+_COUNT_DIGITS = 6  # .12 counts rotations, the highest is the oldest; -20260101 is a date
+_TRIES = 32
 #: the start of a process is known to a second only: btime of /proc/stat has whole seconds (proc(5))
 _START_SLACK_S = 1.0
 
 
 class Rotated(NamedTuple):
-    """One file, as it was when it was looked at."""
+    """One file, as it was when it was looked at. They are in order of age, the oldest first: by mtime, which has steps
+    of a jiffy (1 to 10 ms: inode_set_ctime_current in fs/inode.c), and within one by name."""
 
     mtime_ns: int
-    size: int
+    order: int  # less than 0 for a counted one (.12), the least is the oldest
     path: str
+    size: int
     identity: tuple[int, int]
 
 
@@ -42,8 +45,12 @@ def since(path: str, epoch: float, most_bytes: int) -> list[Rotated]:
 
 
 def after(path: str, status: os.stat_result) -> Rotated | None:
-    """The oldest that was written to later than the file of ``status``; None when there is none."""
-    return min((one for one in _beside(path) if one.mtime_ns > status.st_mtime_ns), default=None)
+    """The one that follows the file of ``status``; None when there is none."""
+    there = sorted(_beside(path))
+    own = next((one for one in there if one.identity == (status.st_dev, status.st_ino)), None)
+    if own is not None:
+        return next((one for one in there if one > own), None)
+    return next((one for one in there if one.mtime_ns > status.st_mtime_ns), None)
 
 
 def opened(look: Callable[[], Rotated | None]) -> int | None:
@@ -65,15 +72,17 @@ def opened(look: Callable[[], Rotated | None]) -> int | None:
 
 
 def _beside(path: str) -> list[Rotated]:
-    """All of them, looked at until a look finds no other: one that is renamed during a look may be missed by it, and
+    """All of them, looked at until two looks find the same: one that is renamed during a look may be missed by it, and
     every rotation renames them all."""
     found: dict[tuple[int, int], Rotated] = {}
+    before = None
     for _ in range(_TRIES):
-        looked = {one.identity: one for one in _look(path)}
-        fresh = looked.keys() - found.keys()
-        found.update(looked)
-        if not fresh:
-            break
+        looked = _look(path)
+        found.update((one.identity, one) for one in looked)
+        names = [(one.path, one.identity) for one in looked]
+        if names == before:
+            return looked
+        before = names
     return list(found.values())
 
 
@@ -97,5 +106,10 @@ def _look(path: str) -> list[Rotated]:
             continue
         identity = (status.st_dev, status.st_ino)
         if stat.S_ISREG(status.st_mode):
-            found[identity] = Rotated(status.st_mtime_ns, status.st_size, os.path.join(folder, other), identity)
+            place = os.path.join(folder, other)
+            found[identity] = Rotated(status.st_mtime_ns, _order(suffix["age"]), place, status.st_size, identity)
     return list(found.values())
+
+
+def _order(age: str) -> int:
+    return -int(age) if age.isdigit() and len(age) <= _COUNT_DIGITS else 0
