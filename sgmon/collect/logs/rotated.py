@@ -22,8 +22,8 @@ _START_SLACK_S = 1.0
 
 
 class Rotated(NamedTuple):
-    """One file, as it was when it was looked at. They are in order of age, the oldest first: by mtime, which has steps
-    of a jiffy (1 to 10 ms: inode_set_ctime_current in fs/inode.c), and within one by name."""
+    """One file, as it was when it was looked at. They are in order of age, the oldest first: by mtime, which has
+    steps of a jiffy (1 to 10 ms: current_time in the kernel's fs/inode.c), and within one by name."""
 
     mtime_ns: int
     order: int  # less than 0 for a counted one (.12), the least is the oldest
@@ -72,8 +72,8 @@ def opened(look: Callable[[], Rotated | None]) -> int | None:
 
 
 def _beside(path: str) -> list[Rotated]:
-    """All of them, looked at until two looks find the same: one that is renamed during a look may be missed by it, and
-    every rotation renames them all."""
+    """All of them, looked at until two looks find the same: one that is renamed during a look may be missed by it,
+    and every rotation renames them all."""
     found: dict[tuple[int, int], Rotated] = {}
     before = None
     for _ in range(_TRIES):
