@@ -103,10 +103,15 @@ def environment(place: Place, scenario: Scenario) -> dict[str, str]:
     return env
 
 
-def last_rank(place: Place) -> str:
+def last_rank(place: Place, scenario: Scenario) -> str:
     """What the last rank's title matches; with one GPU the title has no number."""
     if len(place.gpus) == 1:
         return f"::{_ALONE[place.family]}"
+    if (
+        place.family == "sglang" and "--dp-size" in scenario.args
+    ):  # managers/scheduler.py: TP only where it is more than 1
+        half = len(place.gpus) // 2
+        return r"scheduler_DP1\b" if half == 1 else rf"scheduler_DP1_TP{half - 1}\b"
     worker = "scheduler" if place.family == "sglang" else "VLLM::Worker"
     return rf"{worker}_?TP{len(place.gpus) - 1}\b"
 
@@ -274,7 +279,7 @@ class Run:
         found = []
         for process in self._alive():
             try:
-                if re.search(last_rank(self.place), " ".join(process.cmdline())):
+                if re.search(last_rank(self.place, self.scenario), " ".join(process.cmdline())):
                     found.append(process.pid)
             except psutil.Error:
                 continue

@@ -36,9 +36,10 @@ class Scenario(NamedTuple):
     check: bool = False
 
 
-_CAPTURE, _WARMUP, _LOADING = (
+_CAPTURE, _WARMUP, _READY, _LOADING = (
     "Capturing batches.*: +[1-9]",
     "Uvicorn running|The server is fired up",
+    "The server is fired up",
     "shards: +[1-9]",
 )
 _TP = ("--tp-size", "{tp}", *SAFE)
@@ -48,6 +49,12 @@ SGLANG: dict[str, Scenario] = {
     "cold": Scenario(_TP, 300, cold=True),
     "warm": Scenario(_TP, 120),
     "dp2": Scenario(("--tp-size", "{half}", "--dp-size", "2", *SAFE), 150),
+    "dp2-kill": Scenario(
+        ("--tp-size", "{half}", "--dp-size", "2", *SAFE),
+        230,
+        fault=Fault(_READY, _LAST, "KILL", delay_s=3),
+        after_s=14,
+    ),
     "speculative": Scenario((*_TP, "--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "8"), 180),
     "late-capture": Scenario(_TP, 170, sleep="{last},capture,45"),
     "stop-warmup": Scenario(_TP, 150, fault=Fault(_WARMUP, _LAST, "STOP", 20)),
