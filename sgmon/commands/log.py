@@ -19,7 +19,8 @@ import msgspec
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.summary import as_json, exit_code, headline, text
-from sgmon.commands import USAGE, packed
+from sgmon.commands import USAGE
+from sgmon.compressed import ENDINGS, HEAD_BYTES, DamagedError, NoUnpackerError, Unpacked, kind_of
 from sgmon.history.compare import StartDiff, as_lines, compare
 from sgmon.history.finished_start import FinishedStart
 from sgmon.history.from_snapshot import start_of_log
@@ -113,7 +114,7 @@ def _chunks(path: str) -> Iterator[str]:
                     _refuse_binary(path, data)
                     first = False
                 yield decoder.decode(data)
-    except packed.DAMAGED as err:
+    except DamagedError as err:
         if first:
             raise UnreadableError(f'"{path}" is damaged, nothing of it can be unpacked ({err}).') from err
         print(f"sgmon log: {path} is cut or damaged ({err}); what is readable was read.", file=sys.stderr)
@@ -122,11 +123,17 @@ def _chunks(path: str) -> Iterator[str]:
     yield decoder.decode(b"", True)
 
 
-def _open(path: str) -> packed.Bytes:
+def _open(path: str) -> io.BufferedReader | Unpacked:
+    stream = _stream(path)
+    kind = _kind(stream)
     try:
-        return packed.unpacked(_stream(path))
-    except packed.NoUnpackerError as err:
+        return Unpacked(stream, kind) if kind else stream
+    except NoUnpackerError as err:
         raise UnreadableError(f'"{path}": {err}') from None
+
+
+def _kind(stream: io.BufferedReader) -> str:
+    return kind_of(stream.peek(HEAD_BYTES)[:HEAD_BYTES])
 
 
 def _stream(path: str) -> io.BufferedReader:
@@ -140,10 +147,10 @@ def _stream(path: str) -> io.BufferedReader:
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
         raise UnreadableError(f'"{path}" is no regular file. Give a log file, or pipe the log in: sgmon log -')
     stream = open(path, "rb")
-    expected = packed.ENDINGS.get(os.path.splitext(path)[1], "")
-    if stat.S_ISREG(mode) and expected and packed.kind_of(stream.peek(8)[:8]) != expected:
+    ending = os.path.splitext(path)[1]
+    expected = ENDINGS.get(ending, "")
+    if stat.S_ISREG(mode) and expected and _kind(stream) != expected:
         stream.close()
-        ending = os.path.splitext(path)[1]
         raise UnreadableError(f'"{path}" ends in {ending} but is no {expected} file. Rename or unpack it.')
     return stream
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sgmon.discovery import inner
@@ -21,13 +23,15 @@ _MOST_KNOWN = 64
 
 
 class Daemon(NamedTuple):
-    """``data_root`` is its folder as it sees it itself; ``log`` the container's json file that it has open, or ""."""
+    """``data_root`` is its folder as it sees it itself; ``log`` the container's json file that it has open, or "";
+    ``config`` what its configuration file says."""
 
     pid: int
     argv: tuple[str, ...]
     host: Inside
     data_root: str
     log: str = ""
+    config: Mapping[str, object] = MappingProxyType({})
 
     def folder(self, container: Container) -> str:
         return f"{self.data_root}/containers/{container.id}"
@@ -62,8 +66,9 @@ def settings(host: Inside, path: str) -> dict[str, object]:
 
 def _daemon(root: str, pid: int, container: Container) -> Daemon:
     argv, host = stat.cmdline(root, pid), inner.of(root, pid)
-    data_root = option(argv, "--data-root", "-g", "--graph") or _setting(host, argv, "data-root") or ROOT
-    return Daemon(pid, argv, host, data_root, _held_log(root, pid, container))
+    config = settings(host, option(argv, "--config-file") or _CONFIG)
+    data_root = option(argv, "--data-root", "-g", "--graph") or _text(config, "data-root") or ROOT
+    return Daemon(pid, argv, host, data_root, _held_log(root, pid, container), config)
 
 
 def _likely(daemon: Daemon, container: Container) -> int | None:
@@ -75,15 +80,15 @@ def _likely(daemon: Daemon, container: Container) -> int | None:
     address = _plain(option(container.argv, "-address", "--address"))
     if not address:
         return 0
-    given = option(daemon.argv, "--containerd") or _setting(daemon.host, daemon.argv, "containerd")
-    run = option(daemon.argv, "--exec-root") or _setting(daemon.host, daemon.argv, "exec-root") or _RUN
+    given = option(daemon.argv, "--containerd") or _text(daemon.config, "containerd")
+    run = option(daemon.argv, "--exec-root") or _text(daemon.config, "exec-root") or _RUN
     own = (given,) if given else (f"{run}/containerd/containerd.sock", _SYSTEM_CONTAINERD)
     return 1 if address in map(_plain, own) else 0
 
 
-def _setting(host: Inside, argv: tuple[str, ...], name: str) -> str:
-    """A setting of dockerd's configuration; "" when it has none."""
-    value = settings(host, option(argv, "--config-file") or _CONFIG).get(name)
+def _text(config: Mapping[str, object], name: str) -> str:
+    """A setting; "" when there is none."""
+    value = config.get(name)
     return value if isinstance(value, str) else ""
 
 

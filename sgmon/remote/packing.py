@@ -21,6 +21,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 FILES = (
     *(
         "sgmon/__init__.py",
+        "sgmon/compressed.py",
         "sgmon/text.py",
         "sgmon/units.py",
         "sgmon/settings.py",

@@ -152,6 +152,17 @@ def test_zstd_is_unpacked_or_told_how(tmp_path: Path, capsys: pytest.CaptureFixt
     assert sys.version_info >= (3, 14) or "zstd -dc FILE | sgmon log -" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_what_is_damaged_inside_is_read_up_to_there(pack, tmp_path, capsys) -> None:
+    """bz2 and gzip raise an OSError for it, which is no failure of the disk."""
+    data = bytearray(pack(b"".join(b"line %d of a log\n" % (number * number) for number in range(400_000))))
+    data[-len(data) // 4] ^= 0xFF
+    data[-len(data) // 5] ^= 0xFF
+    (tmp_path / "server.log.1").write_bytes(data)
+    assert run(str(tmp_path / "server.log.1")) == 4
+    assert "is cut or damaged" in capsys.readouterr().err
+
+
 def test_a_cut_gzip_is_read_as_far_as_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.log.gz"
     path.write_bytes((CASES / "real/cpu/tp2-debug.log.gz").read_bytes()[:-2000])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sgmon.discovery import inner, journal, logfile, output_readers
+from sgmon.discovery import docker_daemons, inner, journal, logfile, output_readers
 from sgmon.discovery.containers import Container, of
 from tests.proc.fake import FakeProc, link, mount_row
 
@@ -175,6 +175,16 @@ def test_two_docker_daemons_whose_files_are_hidden(host):
     host.on_host(40, 41)
     host.write("/run/two.sock")
     assert host.find().command[:3] == ("docker", "--host", "unix:///run/two.sock")
+
+
+def test_a_daemons_configuration_is_read_once_a_look(host, monkeypatch):
+    host.write("/etc/docker/daemon.json", json.dumps({"data-root": "/data"}))
+    dockerd(host)
+    asked = []
+    read = docker_daemons.settings
+    monkeypatch.setattr(docker_daemons, "settings", lambda at, path: (asked.append(path), read(at, path))[1])
+    host.find()
+    assert asked.count("/etc/docker/daemon.json") == 1
 
 
 def test_dockers_journald_driver(host):

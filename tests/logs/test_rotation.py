@@ -6,11 +6,12 @@ import bz2
 import gzip
 import lzma
 import os
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from sgmon.collect.logs import compressed, file, rotated
+from sgmon.collect.logs import file, rotated, unpacked
 from sgmon.collect.probes.logtail import LogProbe
 from sgmon.model import Server
 
@@ -83,12 +84,12 @@ def test_a_late_watch_begins_where_the_server_began(tmp_path, watch, clock):
     path = tmp_path / "0.log"
     write(tmp_path / "0.log.20260101-101112", "of the server before\n", 900)
     write(tmp_path / "0.log.20260102-101112", "the launch\n", 1100)
-    write(tmp_path / "0.log.20260103-101112.gz", "packed\n", 1200)
+    write(tmp_path / "0.log.20260103-101112.gz", "plain in spite of its name\n", 1200)
     write(path, "ready\n", 1300)
     probe = LogProbe(watch(server(path, started_epoch=1000.0)))
     found = drain(probe, clock)
-    assert "".join(r.text for r in found) == "the launch\nready\n"
-    assert [r.change for r in found if r.text] == ["", "rotated"]
+    assert "".join(r.text for r in found) == "the launch\nplain in spite of its name\nready\n"
+    assert [r.change for r in found if r.text] == ["", "rotated", "rotated"]
     probe.close()
 
 
@@ -186,6 +187,7 @@ def test_a_file_of_the_servers_first_second_is_its_own(tmp_path):
     assert rotated.since(str(path), 1002.0, 100) == []
 
 
+ZSTD_HELLO = b"\x28\xb5\x2f\xfd\x04\x00\x31\x00\x00hello\n\xea\x6c\x5c\x5f"
 PACKERS = {"gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
 
 
@@ -208,6 +210,21 @@ def test_a_late_watch_begins_in_a_compressed_file(tmp_path, watch, clock, suffix
     found = drain(probe, clock)
     assert "".join(r.text for r in found) == "one\ntwo\n"
     assert {r.kind for r in found} == {"file"}
+    probe.close()
+
+
+@pytest.mark.parametrize("module", ["lzma", "compression.zstd"])
+def test_what_this_python_cannot_unpack_does_not_hide_what_follows(tmp_path, watch, clock, monkeypatch, module):
+    """Python 3.13 and older have no zstd, a Python that was built without liblzma no xz."""
+    monkeypatch.setitem(sys.modules, module, None)
+    suffix, data = ("xz", lzma.compress(b"one\n")) if module == "lzma" else ("zst", ZSTD_HELLO)
+    path = tmp_path / "server.log"
+    (tmp_path / f"server.log.2.{suffix}").write_bytes(data)
+    os.utime(tmp_path / f"server.log.2.{suffix}", (1000, 1000))
+    write(tmp_path / "server.log.1", "two\n", 1001)
+    write(path, "three\n", 1010)
+    probe = LogProbe(watch(server(path, started_epoch=999.0)))
+    assert "".join(r.text for r in drain(probe, clock)) == "two\nthree\n"
     probe.close()
 
 
@@ -236,11 +253,12 @@ def test_one_that_is_being_compressed_is_read_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"no gzip at all", b""),
+        (b"not compressed, whatever its name", b"not compressed, whatever its name"),
+        (b"\x1f\x8bno gzip at all", b""),
         (gzip.compress(os.urandom(90_000))[:40_000], None),
-        (gzip.compress(bytes(3 * compressed.MOST_BYTES)), bytes(compressed.MOST_BYTES)),
+        (gzip.compress(bytes(3 * unpacked.MOST_BYTES)), bytes(unpacked.MOST_BYTES)),
     ],
-    ids=["garbage", "cut", "bomb"],
+    ids=["plain", "garbage", "cut", "bomb"],
 )
 def test_a_compressed_file_that_is_damaged_or_a_bomb(tmp_path, data, text):
     packed = tmp_path / "server.log.1.gz"

@@ -11,10 +11,10 @@ import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sgmon.collect.logs import compressed
+from sgmon.collect.logs import unpacked
 
 #: what loggers, logrotate, docker and the kubelet append
-_SUFFIX = re.compile(r"^[.-](?P<age>\d[\dT:-]*Z?)(?P<packed>\.(?:gz|xz|bz2))?$")
+_SUFFIX = re.compile(r"^[.-](?P<age>\d[\dT:-]*Z?)(?P<packed>\.(?:gz|xz|bz2|zst))?$")
 _COUNT_DIGITS = 6  # .12 counts rotations, the highest is the oldest; -20260101 is a date
 _TRIES = 32
 #: the start of a process is known to a second only: btime of /proc/stat has whole seconds (proc(5))
@@ -66,7 +66,7 @@ def opened(look: Callable[[], Rotated | None]) -> int | None:
             continue
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) == one.identity:
-            return compressed.text_of(fd, one.path) if one.path.endswith(compressed.SUFFIXES) else fd
+            return unpacked.text_of(fd)
         os.close(fd)
     return None
 
