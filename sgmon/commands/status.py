@@ -31,7 +31,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.export.fleet.answers import CHECKS, answer
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
-from sgmon.model import Event, Evidence, NextStep, Snapshot, Verdict
+from sgmon.model import Event, Evidence, NextStep, ProbeStatus, Snapshot, Verdict
 from sgmon.settings import Settings
 from sgmon.units import duration
 from sgmon.watch.engine import Engine
@@ -133,9 +133,16 @@ def _with_a_way_on(verdict: Verdict) -> Verdict:
 
 
 def _unread(snapshot: Snapshot) -> tuple[str, ...]:
-    """The processes of a server whose probe has failed: without them nothing is known of it."""
-    failed = any(status.name == "procs" and status.error for status in snapshot.probes)
-    return ("its processes",) if snapshot.server is not None and not snapshot.procs.processes and failed else ()
+    """What a verdict cannot do without, where its probe has failed."""
+    failed = _failed(snapshot)
+    if snapshot.server is None:
+        return ("the list of processes",) if not snapshot.looked_for and "server" in failed else ()
+    return ("its processes",) if not snapshot.procs.processes and "procs" in failed else ()
+
+
+def _failed(snapshot: Snapshot) -> dict[str, ProbeStatus]:
+    """The probes that have answered with an error, or could not be started: one look waits for them no longer."""
+    return {status.name: status for status in snapshot.probes if status.error}
 
 
 def _without_history(engine: Engine, last: Snapshot) -> Verdict:
@@ -172,7 +179,7 @@ def awaits_facts(snapshot: Snapshot) -> bool:
     server = snapshot.server
     if server is None or not server.args_known or server.simulated_gpus or snapshot.log.ready_line is not None:
         return False
-    return snapshot.preflight is None
+    return snapshot.preflight is None and "preflight" not in _failed(snapshot)
 
 
 def settles(snapshot: Snapshot) -> bool:
@@ -193,10 +200,13 @@ def unfinished(snapshot: Snapshot, unseen: Sequence[str]) -> Verdict:
     if snapshot.verdict.state in _SURE:
         return snapshot.verdict
     words = ", ".join(unseen)
-    waited = duration(snapshot.t)
+    errors = [status.error for name, status in _failed(snapshot).items() if name in ("server", "procs")]
+    why = f"no answer in {duration(snapshot.t)} from: {words}"
+    if errors:
+        why = f"{errors[0]}, so that nothing is known of: {words}"
     return Verdict(
         "unknown",
-        f"the look was not finished: no answer in {waited} from: {words}",
+        f"the look was not finished: {why}",
         phase=snapshot.verdict.phase,
         confidence=0.9,
         rule="look-unfinished",
@@ -212,19 +222,19 @@ def gpus_seen(snapshot: Snapshot) -> bool:
 
 
 def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
-    """What one look has not seen yet, in words. Without ``asked``: what a verdict cannot do without."""
+    """What one look has not seen yet and still may, in words. Without ``asked``: what a verdict cannot do without."""
     if asked.hosts:
         return _missing_there(snapshot, asked)
+    failed = _failed(snapshot)
     parts = {
-        "watched folders": asked.folders and snapshot.watch_dirs is None,
-        "GPUs": asked.gpus and not gpus_seen(snapshot),
-        "the end of the log": asked.streams and snapshot.log.change != "ended",
+        "watched folders": asked.folders and snapshot.watch_dirs is None and "watchdir" not in failed,
+        "GPUs": asked.gpus and not gpus_seen(snapshot) and "gpu" not in failed,
+        "the end of the log": asked.streams and snapshot.log.change != "ended" and "log" not in failed,
     }
     server = snapshot.server
     if server is None:
-        parts["the list of processes"] = not snapshot.looked_for
+        parts["the list of processes"] = not snapshot.looked_for and "server" not in failed
     else:
-        failed = {status.name for status in snapshot.probes if status.error}
         reads_log = server.log_kind in ("file", "deleted") and not asked.streams
         parts["its processes"] = not snapshot.procs.processes and "procs" not in failed
         parts["its port"] = snapshot.port is None and "port" not in failed

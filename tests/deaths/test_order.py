@@ -38,6 +38,21 @@ def test_a_look_in_the_middle_of_a_ctrl_c_calls_it_no_crash() -> None:
     assert "crashed" not in {verdict.state for _, verdict in world.history}
 
 
+@pytest.mark.parametrize("launcher_ends", [True, False])
+def test_a_look_after_a_moment_tells_when_the_launcher_has_ended(launcher_ends) -> None:
+    """It may be about to end by a Ctrl-C for as long as it lives."""
+    world = World(2).to("graphs").run(5)
+    gone(*world.ranks, exit_signal=9)
+    world.run(1)
+    assert world.verdict.state == "progressing"
+    if launcher_ends:
+        gone(world.launcher, exit_signal=9)
+    world.look(0.3)
+    assert world.verdict.state == ("crashed" if launcher_ends else "progressing")
+    world.look(0.7)
+    assert world.verdict.state == "crashed"
+
+
 def test_a_killed_launcher_takes_its_ranks_along() -> None:
     world = World(2).to("graphs").run(5)
     gone(world.launcher, *world.ranks, exit_signal=9)

@@ -177,6 +177,12 @@ class World(VerdictHistory):
             self.step(Event(self.t + 0.5, "tick"))
         return self
 
+    def look(self, after_s: float) -> World:
+        """One reading of the processes alone."""
+        self.t += after_s
+        self.step(Event(self.t, "procs", self._procs()))
+        return self
+
     def answers(self, status: int | None, *, answer: str = "http", ours: bool | None = True, name: str = "") -> None:
         pid = 100 if ours else 4242
         who = (Listener(f"127.0.0.1:{self.args.port}", pid, ours, name),)

@@ -203,6 +203,18 @@ def test_the_launcher_dies_first(scene):
     assert not seen[110].gone and seen[110].ppid == 1 and seen[110].rank == "TP0"
 
 
+def test_an_end_is_followed_by_a_look_in_between(scene):
+    scene.read()
+    assert scene.probe.interval_s == 1.0
+    scene.fake.remove(120)
+    pauses = [(scene.read(), scene.probe.interval_s)[1] for _ in range(3)]
+    assert pauses == [0.3, 0.7, 1.0]
+    scene.fake.remove(110)
+    scene.read()
+    scene.fake.remove(100)
+    assert [(scene.read(), scene.probe.interval_s)[1] for _ in range(2)] == [0.3, 0.7]
+
+
 def test_a_new_server_begins_anew(scene):
     scene.read()
     scene.fake.add(200, LAUNCH)

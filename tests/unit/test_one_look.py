@@ -167,6 +167,21 @@ def test_a_look_whose_processes_could_not_be_read_is_unknown() -> None:
     assert any(gap.why == "sgmon can start no thread" for gap in snapshot.verdict.missing)
 
 
+def test_a_look_does_not_wait_for_a_probe_that_has_failed() -> None:
+    """Out of threads: each probe says so at once."""
+    names = ("server", "procs", "log", "port", "start", "preflight", "kernel", "gpu", "watchdir")
+    failures = [
+        Event(0.1, "probe", ProbeReading(one, error="sgmon can start no thread", remedy="u")) for one in names
+    ]
+    everything = Asked(folders=True, gpus=True, streams=True)
+    for known in ([], [Event(0.05, "server", SERVER)]):
+        script = Script(*known, *failures)
+        snapshot = look(Engine(script, auto_evidence=False, publish_s=0.0), 0.0, everything, patience_s=2.0)
+        assert snapshot.t < 1.0
+        assert (snapshot.verdict.state, snapshot.verdict.rule) == ("unknown", "look-unfinished")
+        assert "sgmon can start no thread" in snapshot.verdict.headline
+
+
 def test_a_ready_server_whose_log_cannot_be_read_is_ready_in_one_look() -> None:
     """Seen in a pod: "sgmon status --probe readyz" said no for good, because 200 had not held within 0.3 s."""
     server = ServerReading(Server(100, 1, started_epoch=EPOCH - 500, version="0.5.23"))

@@ -27,6 +27,8 @@ _SIGKILL = 9
 #: verdicts that stand for one look longer, and the most that this look may take
 _GOES_ON = frozenset({"progressing", "slow", "waiting-by-design", "will-fail", "ready", "unhealthy"})
 _NEXT_LOOK_S = 2.0
+#: a launcher that was asked to end has done so by then, mostly: its ranks end first
+_LAUNCHER_ENDS_S = 0.9
 
 
 def crashed(context: Context) -> Verdict | None:
@@ -58,14 +60,17 @@ def restarted_facts(snapshot: Snapshot) -> tuple[Evidence, ...]:
 
 
 def _may_read_otherwise(context: Context, order: Order) -> bool:
-    """This is the first look at ends that the next one may read as an end that was asked for (Ctrl-C reaches all
-    processes at once, and a launcher kills its ranks): no word yet is better than a wrong one."""
+    """These are ends that the next look may read as an end that was asked for (Ctrl-C reaches all processes at once,
+    and a launcher kills its ranks): no word yet is better than a wrong one. A launcher that has ended tells at the
+    next look, however soon that is; one that lives is given the time in which it ends after its ranks."""
     old, dead = context.snapshot.verdict, (*order.candidates, *order.taken)
     if old.state not in _GOES_ON or (len(dead) == 1 and dead[0].signal and not was_asked(dead[0])):
         return False
     seen_t = min(death.clock.gone_t or death.latest for death in dead)
     looked_t = next((one.last_ok_t for one in context.snapshot.probes if one.name == "procs"), None)
-    return context.t - seen_t < _NEXT_LOOK_S and (looked_t is None or looked_t <= seen_t)
+    if context.t - seen_t >= _NEXT_LOOK_S or (looked_t is not None and looked_t - seen_t >= _LAUNCHER_ENDS_S):
+        return False
+    return looked_t is None or looked_t <= seen_t or not any(death.is_launcher for death in dead)
 
 
 def _from_deaths(context: Context, order: Order) -> Verdict:

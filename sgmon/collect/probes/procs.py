@@ -24,6 +24,9 @@ from sgmon.servers.registry import get
 from sgmon.text import clean
 
 FORGET_EVERY_S = 60.0
+#: a look that has seen a process end is followed by another after this: which ended first, and whether all were asked
+#: to, may show in what ends next
+AFTER_END_S = 0.3
 _HIDDEN = Missing("proc", "alive, but /proc hides it (hidepid)", "run sgmon with sudo")
 
 
@@ -47,7 +50,16 @@ class ProcsProbe:
         if tree is None or tree.key != server.key:
             self.close()
             tree = self._tree = Tree(self._watched, server)
-        return tree.read(server)
+        reading = tree.read(server)
+        self.interval_s = self._next_s(tree.has_ended)
+        return reading
+
+    def _next_s(self, has_ended: bool) -> float:
+        """Seconds until the next look; those after an end come in between the others."""
+        asked_s = self._watched.settings.interval_s
+        if has_ended:
+            return min(AFTER_END_S, asked_s)
+        return asked_s - AFTER_END_S if self.interval_s == AFTER_END_S < asked_s else asked_s
 
     def close(self) -> None:
         if self._tree is not None:
@@ -74,8 +86,10 @@ class Tree:
         self._last: dict[int, Process] = {}
         self._uid: int | None = None
         self._driver: ray.Driver | None = None
+        self.has_ended = False  # a process that matters, since the look before
 
     def read(self, server: Server) -> ProcsReading:
+        self.has_ended = False
         self._family = get(server.family)  # its workers' titles may have shown another one
         forget = self._schedule.run(("tree", "forget"), FORGET_EVERY_S, lambda: None)
         self._pids.refresh(self._expects_ray(server) or forget)
@@ -177,6 +191,7 @@ class Tree:
             self._schedule.forget(pid)
             return
         before = self._gone.get(pid)
+        self.has_ended = self.has_ended or before is None
         if before is not None and (before.exit_code, before.exit_signal) != (None, None):
             if before.exit_t is None:
                 self._gone[pid] = replace(before, exit_t=self._exit_statuses.exit_t(pid))
