@@ -63,7 +63,7 @@ class LogFacts:
             writer_offset=text.writer_offset,
             expected=expected_ranks(snapshot),
             first_t=self._first_of_nodes() if snapshot.nodes else log.first_t,
-            last_byte_age_s=age_s,
+            last_byte_age_s=age_s if log.is_dated(since) else None,
             quiet_s=age_s if age_s is not None and age_s >= QUIET_S and not log.ready_line else 0,
             rate=self._rate(snapshot.t, text.size),
             milestones=None if snapshot.nodes else self._milestones(log),

@@ -295,7 +295,9 @@ def _log(snapshot: Snapshot) -> LogReport | None:
         kind=log.kind or (server.log_kind if server else ""),
         lines=log.lines,
         size_bytes=log.size,
-        quiet_s=None if log.last_activity_t is None else round(snapshot.t - log.last_activity_t, 1),
+        quiet_s=None
+        if log.last_activity_t is None or not log.activity_is_dated
+        else round(snapshot.t - log.last_activity_t, 1),
         phase=log.phase,
         last_milestone=None
         if milestone is None

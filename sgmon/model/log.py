@@ -24,6 +24,7 @@ class LogReading(Struct, frozen=True):
     kind: str = "file"  # file | deleted | command | stdin | pipe | pty | socket | null
     change: str = ""
     age_s: float | None = None  # of what was there before the watch: now - mtime; None: written while we looked
+    undated: bool = False  # it came first through a pipe, and nothing tells when it was written: age_s is None
     writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo
     note: str = ""
 
@@ -184,6 +185,7 @@ class LogState(Struct, frozen=True):
     last_line: LogLine | None = None
     last_byte_t: float | None = None  # when the file last grew (watch seconds)
     last_activity_t: float | None = None  # same, our own probes' lines left out
+    undated_t: float | None = None  # what was read up to then is of unknown age (``LogReading.undated``)
     version: str = ""
     args: ServerArgs | None = None
     phase: str = ""  # of the ranks that are behind, or that crashed
@@ -216,6 +218,15 @@ class LogState(Struct, frozen=True):
     engines: tuple[LogPart, ...] = ()  # several servers in one text; everything else is of the worst
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins
+
+    def is_dated(self, seen_t: float | None) -> bool:
+        """Whether text that was read at ``seen_t`` is known to be of then, not older by nobody knows how much."""
+        return self.undated_t is None or seen_t is None or seen_t > self.undated_t
+
+    @property
+    def activity_is_dated(self) -> bool:
+        """The same of its last activity."""
+        return self.is_dated(self.last_activity_t)
 
     @property
     def left_out_words(self) -> str:

@@ -219,14 +219,15 @@ class Snapshot(Struct, frozen=True):
         return zone if -ZONE_LATE_S <= ahead - zone <= ZONE_EARLY_S else 0.0
 
     def passed_t(self, milestone: Milestone | RankProgress) -> float | None:
-        """When a milestone was passed, in watch seconds; None: not known.
+        """When a milestone was passed, in watch seconds; None: not known, as where the text came through a pipe and
+        nothing tells when it was written.
 
         The time when its line was seen is exact where it was read at once. The log's own clock (whole seconds) is
         better for a line that was there before the watch, where it is the same clock: after the server began.
         """
         seen_t = milestone.seen_t
         if milestone.t is None:
-            return seen_t
+            return seen_t if self.log.is_dated(seen_t) else None
         clock = milestone.t - self.log_zone_s
         dated = clock - self.epoch
         if seen_t is None:

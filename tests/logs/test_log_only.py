@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 
 from sgmon.analyse.store import Store
+from sgmon.collect.logs.stream import Stream
+from sgmon.collect.probes.base import Clock
+from sgmon.export.json import status_report
 from sgmon.model import Event, LogReading, ServerReading, Snapshot
+from widgets.phases import rank_rows
 
 STAMP = "[2026-01-02 03:04:0{}{}]"
 START = (
@@ -72,6 +78,33 @@ def test_the_end_of_the_input_without_a_cause():
     verdict = watch((1.0, piece(START, "stdin")), (3.0, ended), until=9.0).verdict
     assert (verdict.state, verdict.phase) == ("unknown", "weights")
     assert "has ended" in verdict.headline
+
+
+def test_text_that_came_at_once_through_a_pipe_is_of_unknown_age():
+    """A finished log in a pipe, `kubectl logs -f` of a server that has been silent for an hour: nothing tells."""
+    undated = "Load weight begin. avail mem=78.50 GB\n"
+    old = watch((1.0, piece(undated, "stdin", undated=True)))
+    assert (old.verdict.state, old.verdict.rule) == ("unknown", "log-only-undated")
+    assert any("of unknown age" in fact.text for fact in old.verdict.evidence)
+    assert old.passed_t(old.log.milestones[0]) is None and rank_rows(old)[0].for_s is None
+    assert status_report(old).log.quiet_s is None
+    ended = watch((1.0, piece(undated, "stdin", undated=True)), (1.2, piece("", "stdin", change="ended")))
+    assert ended.verdict.evidence[0].text.startswith("ended, ")
+    grows = watch((1.0, piece(undated, undated=True)), (3.0, piece("more\n")), until=6.0)
+    assert grows.verdict.state == "progressing" and status_report(grows).log.quiet_s is not None
+
+
+def test_the_age_of_text_in_a_pipe():
+    """Known by the times of its envelope, and for what comes later."""
+    clock = Clock()
+    dated = datetime.fromtimestamp(clock.epoch - 3600, timezone.utc).isoformat().replace("+00:00", "Z")
+    for text, age_s, undated in ((f"{dated} words\n", 3600.0, False), ("words\n", None, True)):
+        stream = Stream("-", "stdin", clock)
+        first = stream.reading(text.encode())
+        assert first.undated is undated and first.age_s == pytest.approx(age_s, abs=60)
+        stream.catch_up()
+        later = stream.reading(text.encode())
+        assert (later.undated, later.age_s) == (False, None)
 
 
 def test_a_command_that_fails_says_why():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.ranks.doing import doing, where
-from sgmon.model import Evidence, Missing, NextStep, Rank
+from sgmon.model import Evidence, LogLine, Missing, NextStep, Rank
 from sgmon.text import clean
 from sgmon.units import lasting, size
 
@@ -39,19 +39,24 @@ def log_fact(context: Context) -> Evidence:
         return Evidence("log", (unread or ("the log is empty" if log.path else "no log can be read")) + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
-    said = f"silent for {lasting(silent)}" if silent >= GROWS_S else "growing"
-    if (
-        silent >= GROWS_S
-        and log.last_line.kind == "access"
-        and context.t - (log.last_byte_t or 0.0) < silent - GROWS_S
-    ):
-        said += " but for requests"
+    said = _whether_it_grows(context, silent, log.last_line)
     dated = context.snapshot.epoch + context.t - log.last_line.t if log.last_line.t is not None else 0.0
     if dated > silent + DATED_S:  # it was silent before the watch began
-        said += f" at least, its last dated line is {lasting(dated)} old by this machine's clock"
+        least = " at least" if silent >= GROWS_S and log.change != "ended" else ""
+        said += f"{least}, its last dated line is {lasting(dated)} old by this machine's clock"
     if log.change in _UNREAD:
         said = f"not read for {lasting(silent)} ({clean(log.note, 80)})"
     return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
+
+
+def _whether_it_grows(context: Context, silent: float, last_line: LogLine) -> str:
+    log = context.snapshot.log
+    if log.change == "ended":
+        return "ended"
+    if silent < GROWS_S:
+        return "growing" if log.activity_is_dated else "of unknown age"
+    only_requests = last_line.kind == "access" and context.t - (log.last_byte_t or 0.0) < silent - GROWS_S
+    return f"silent for {lasting(silent)}" + (" but for requests" if only_requests else "")
 
 
 def quiet_fact(context: Context, rank: Rank) -> Evidence:

@@ -70,6 +70,9 @@ def _under_way(context: Context) -> Verdict:
     """The same limits as for a server whose counters cannot be read."""
     silent_s = max(0.0, context.t - context.log_activity_t)
     limits = context.limits()
+    if silent_s < PAUSE_S and not context.snapshot.log.activity_is_dated:
+        unknown = f"{context.phase_words}: whether its log grows is seen in a moment"
+        return _says(context, "unknown", unknown, "log-only-undated")
     if silent_s < PAUSE_S:
         return _says(context, "progressing", f"{context.phase_words}: its log grows", "log-only-moving")
     silent = f"{context.phase_words}: its log is silent for {lasting(silent_s)}"

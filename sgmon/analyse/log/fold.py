@@ -69,6 +69,7 @@ class _Log(Struct):
     last_byte_t: float | None = None
     clock_zero: float | None = None  # as in LogState
     last_activity_t: float | None = None
+    undated_t: float | None = None
     # of a wrapped log
     parts: dict[str, Run] = field(default_factory=dict)  # writer -> what it alone wrote
     counts: dict[str, int] = field(default_factory=dict)  # writer -> its lines
@@ -150,6 +151,7 @@ class LogFold:
             log.note = reading.note
         log.run.near = None if self._epoch is None else self._epoch + t
         if reading.text:
+            log.undated_t = t if reading.undated else log.undated_t
             self._take(reading.text, t)
 
     def state(self) -> LogState:
@@ -181,6 +183,7 @@ class LogFold:
             last_line=describe(last_number, last_text, self._rules, log.run.near) if last_text else None,
             last_byte_t=log.last_byte_t,
             last_activity_t=log.last_activity_t,
+            undated_t=log.undated_t,
             longest_gap=gaps.gap,
             note=log.note,
         )

@@ -39,7 +39,7 @@ class Stream:
         start = self._offset - len(self._decoder.getstate()[0])
         text = self._decoder.decode(data, change == "ended")
         self._offset += len(data)
-        age_s = None if self._caught_up or not text else self._age_s(text)
+        epoch = None if self._caught_up or not text else newest_epoch(text[-_TIMES_IN:])
         return LogReading(
             path=self._path,
             offset=start,
@@ -47,7 +47,8 @@ class Stream:
             size=self._offset,
             kind=self._kind,
             change=change,
-            age_s=age_s,
+            age_s=self._age_s(epoch),
+            undated=epoch is None and bool(text) and not self._caught_up,
             note=note,
         )
 
@@ -55,9 +56,8 @@ class Stream:
         """Nothing more is there now: what comes from here on is new."""
         self._caught_up = self._caught_up or self._offset > 0
 
-    def _age_s(self, text: str) -> float | None:
-        """Seconds since the newest line; None: its envelope gives no time, or the line is new."""
-        epoch = newest_epoch(text[-_TIMES_IN:])
+    def _age_s(self, epoch: float | None) -> float | None:
+        """Seconds since the newest line of before the watch; None: its envelope gives no time, or the line is new."""
         age = None if epoch is None else self._clock.epoch + self._clock.now() - epoch
         return round(age, 1) if age is not None and age >= 1.0 else None
 

@@ -76,7 +76,7 @@ def _start(snapshot: Snapshot) -> Iterator[Metric]:
     if moved_t is not None:
         yield _seconds("sgmon_quiet", "Time since anything of the server showed activity.", snapshot.t - moved_t)
     log_t = snapshot.log.last_activity_t
-    if log_t is not None:
+    if log_t is not None and snapshot.log.activity_is_dated:
         yield _seconds(
             "sgmon_log_quiet", "Time since the log's last line that tells of activity.", snapshot.t - log_t
         )
