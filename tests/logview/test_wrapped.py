@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from sgmon.analyse.log.envelope import Envelope
 from sgmon.analyse.log.index import LogIndex
 from tests.logview.fakes import dated, reading
 
@@ -35,3 +38,36 @@ def test_docker_s_json_is_shown_as_its_text(tmp_path: Path) -> None:
 def test_another_family_is_known_by_its_lines(tmp_path: Path) -> None:
     found = kinds(tmp_path / "l", ["[01-16 03:44:15] Worker 0: Scheduler loop started.\n"])
     assert found[0][0] == "milestone"
+
+
+def test_what_stands_around_the_lines_is_learned_once_however_often_the_log_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+    learn = Envelope.learn
+
+    def counted(self: Envelope, lines: list[str], early: bool = True) -> int | None:
+        looked_at.extend(lines)
+        return learn(self, lines, early)
+
+    monkeypatch.setattr(Envelope, "learn", counted)
+    path = tmp_path / "l"
+    path.write_text("")
+    index = LogIndex()
+    for number in range(200):
+        with path.open("a", encoding="utf-8") as out:
+            out.write(f"llm-1  | {dated(number, 'Load weight begin. avail mem=1.0 GB', 'TP0')}")
+        index.follow(reading(path))
+        shown = index.block(0)
+    assert [line.kind for _, line in shown] == ["milestone"] * 200
+    assert len([line for line in looked_at if line]) < 2 * 200
+
+
+def test_a_family_that_is_quoted_later_does_not_become_the_writer(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    index = LogIndex()
+    for line in (LINES[0], "[01-16 03:44:15] Worker 0: Scheduler loop started.\n"):
+        with path.open("a", encoding="utf-8") as out:
+            out.write(line)
+        index.follow(reading(path))
+        assert index.block(0)[0][1].kind == "milestone"

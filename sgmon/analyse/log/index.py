@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, decode, holds, pieces, raw_lines
-from sgmon.analyse.log.envelope import Envelope, uncoloured
-from sgmon.analyse.log.language import choose
+from sgmon.analyse.log.beginning import Beginning
+from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
+from sgmon.analyse.log.envelope import Envelope
 from sgmon.analyse.log.lines import describe, describe_in
 from sgmon.analyse.log.search import Count, Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
@@ -25,8 +25,6 @@ Describe = Callable[[int, str], LogLine]
 Hint = Callable[[str], bool]
 Entry = tuple[int, LogLine]
 KEPT_BLOCKS = 48
-#: Bytes from the beginning from which the envelope is learned, and how many shapes.
-TAUGHT, TAUGHTS = 256 * 1024, 12
 #: So many new bytes are counted when they come: with the lines of a moment later the panel would be painted twice.
 SOON = 4 << 20
 
@@ -95,8 +93,7 @@ class LogIndex:
     def speak(self, rules: LogRules) -> None:
         """From now on lines are described by the rules of another family."""
         self.rules = rules
-        self._learned = 0
-        self._envelope = Envelope(rules)
+        self._beginning = Beginning(rules)
         self._describe = SteadyLines(self._own or self._described, rules)
         generation = getattr(self, "_generation", None)
         if generation is not None:
@@ -277,32 +274,28 @@ class LogIndex:
 
     def _pieces(self, text: str) -> list[str]:
         """As ``pieces``; a JSON object is one, whatever its text holds."""
-        self._learn()
-        return [text] if self._envelope.json is not None and text[:1] == "{" else pieces(text)
+        envelope = self._learned()
+        return [text] if envelope.json is not None and text[:1] == "{" else pieces(text)
 
     def _described(self, number: int, text: str) -> LogLine:
-        self._learn()
-        if self._envelope.plain:
+        envelope = self._learned()
+        if envelope.plain:
             return describe(number, text, self.rules, self._epoch)
-        return describe_in(number, text, self._envelope, self._epoch)
+        return describe_in(number, text, envelope, self._epoch)
 
-    def _learn(self) -> None:
-        """What stands around the lines, from the beginning of the file; again while that grows."""
+    def _learned(self) -> Envelope:
+        """What stands around the lines, as far as the file's beginning shows it now."""
+        beginning = self._beginning  # taken before the file: a new file comes before its beginning
         generation = self._generation
-        if generation is None or self._learned >= min(generation.size, TAUGHT):
-            return
-        self._learned = min(generation.size, TAUGHT)
-        text = uncoloured(decode(generation.file.read(0, TAUGHT)))
-        rules = choose(text, self.rules)
-        if rules is not None and rules is not self.rules:
-            self.speak(rules)
-        lines = text.split("\n")
-        learned = 0
-        while learned < TAUGHTS and self._envelope.learn(lines) is not None:
-            learned += 1
-        if learned:
+        if generation is not None and beginning.learn(generation.file, generation.size):
+            if beginning is not self._beginning:
+                return beginning.envelope  # of a file that was replaced meanwhile
+            if beginning.rules is not self.rules:
+                self.speak(beginning.rules)
+                return self._learned()
             with generation.lock:
                 generation.blocks.clear()
+        return beginning.envelope
 
     def offset_of(self, number: int, node: str = "") -> int | None:
         """Where line ``number`` (from 1) begins; None when it is not there or not counted yet. node: see
