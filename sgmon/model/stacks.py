@@ -27,7 +27,7 @@ class Thread(Struct, frozen=True):
     frames: tuple[Frame, ...] = ()
 
 
-class StackDump(Struct, frozen=True):
+class StackDump(Struct, frozen=True, weakref=True):
     """One py-spy dump of one process, or why there is none. command: what was run, to copy.
 
     sample: 0 for the first of its request. request: the number of ``StacksReading.request``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from importlib.resources import files
 
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 from sgmon.analyse.stacks.pattern import PatternIndex
 from sgmon.analyse.stacks.requests import KEPT_DUMPS, KEPT_VIEWS, with_reading
 from sgmon.analyse.store import Store
-from sgmon.model import Event, Server, Snapshot, StacksReading
+from sgmon.model import Event, ProcsReading, Role, Server, ServerReading, Snapshot, StackDump, StacksReading
+from sgmon.model.procs import Process
 from tests.recorded import recording
 from tests.stacks.stack_files import made, recorded
 
@@ -48,6 +50,20 @@ def test_a_large_request_is_kept_whole() -> None:
     snapshot = with_reading(snapshot, StacksReading(2, "", dumps[:8]))
     assert len(snapshot.stacks) == KEPT_DUMPS
     assert [dump.request for dump in snapshot.stacks[-8:]] == [2] * 8
+
+
+def test_dumps_that_are_not_kept_in_the_snapshot_are_kept_nowhere() -> None:
+    """All that is asked of a dump is asked by a verdict, and remembered: not longer than the dump is there."""
+    store = Store(0.0)
+    store.step(Event(0.0, "server", ServerReading(Server(1, 1, family="sglang"))))
+    store.step(Event(1.0, "procs", ProcsReading((Process(1077, 1, 1, Role.WORKER, "TP77"),))))
+    for number in range(2 * KEPT_DUMPS):
+        dump = made("f@x.py:1 < barrier@distributed_c10d.py", "TP77", number)
+        store.step(Event(2.0 + number, "stacks", StacksReading(number, "auto: suspect", (dump,))))
+        store.step(Event(2.5 + number, "tick"))
+    gc.collect()
+    held = sum(isinstance(one, StackDump) and one.rank == "TP77" for one in gc.get_objects())
+    assert held <= KEPT_DUMPS + 2
 
 
 def test_a_recorded_hang_has_its_dumps_once() -> None:

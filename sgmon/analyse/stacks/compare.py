@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sgmon.analyse.memo import Memo
+from sgmon.analyse.memo import WeakMemo
 from sgmon.analyse.stacks.phase import phase_of
 from sgmon.analyse.stacks.waits import waits_in
 from sgmon.model import Frame, StackChange, StackDump
 from sgmon.servers.family import StackRules
 from sgmon.units import duration
 
-_compared: Memo[StackChange] = Memo(256)
+_compared: WeakMemo[StackChange] = WeakMemo()
 
 
 def compare(before: StackDump, after: StackDump, version: str, rules: StackRules) -> StackChange:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.analyse.memo import Memo
+from sgmon.analyse.memo import WeakMemo
 from sgmon.analyse.stacks.phase import phase_frame, phase_of_frames
 from sgmon.analyse.stacks.refusals import GONE, ZOMBIE
 from sgmon.analyse.stacks.waits import StackWait, wait_of
@@ -40,7 +40,7 @@ class _Place(Struct, frozen=True):
     innermost: str  # function of the newest sample
 
 
-_merged: Memo[tuple[StackClass, ...]] = Memo(32)
+_merged: WeakMemo[tuple[StackClass, ...]] = WeakMemo()
 
 
 def merge(dumps: Sequence[StackDump], rules: StackRules) -> tuple[StackClass, ...]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from sgmon.analyse.memo import Memo
+from sgmon.analyse.memo import WeakMemo
 from sgmon.analyse.stacks.pattern import PatternIndex, StackPattern, stack_pattern
 from sgmon.model import Frame, StackDump
 from sgmon.model.roles import Role
@@ -44,7 +44,7 @@ class _Compiled(Struct, frozen=True):
     serving: StackPattern | None
 
 
-_phases: Memo[str] = Memo(1024)
+_phases: WeakMemo[str] = WeakMemo()
 
 
 def phase_of(dump: StackDump, version: str, rules: StackRules) -> str:

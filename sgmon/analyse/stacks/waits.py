@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from sgmon.analyse.memo import Memo
+from sgmon.analyse.memo import WeakMemo
 from sgmon.analyse.stacks.pattern import PatternIndex, stack_pattern
 from sgmon.model import Frame, RankStack, StackDump, WaitKind
 from sgmon.model.rank import PEER_WAITS
@@ -47,8 +47,8 @@ class StackWait(Struct, frozen=True):
         return self.kind in PEER_WAITS
 
 
-_waits: Memo[StackWait | None] = Memo(1024)
-_read: Memo[RankStack | None] = Memo(512)
+_waits: WeakMemo[StackWait | None] = WeakMemo()
+_read: WeakMemo[RankStack | None] = WeakMemo()
 
 
 def read_stacks(dumps: Sequence[StackDump], rules: StackRules) -> RankStack | None:

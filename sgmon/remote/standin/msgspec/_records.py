@@ -37,6 +37,7 @@ class StructMeta(type):
         frozen: bool = False,
         eq: bool = True,
         kw_only: bool = False,
+        weakref: bool = False,  # these always allow it
     ) -> StructMeta:
         fields: dict[str, Field] = {}
         named: list[str] = []  # given by name alone
