@@ -61,6 +61,8 @@ class LinesScreen(SelectableScreen):
 
     def receive(self, snapshot: Snapshot) -> None:
         """A new snapshot, also while the overview is frozen."""
+        if not self.children:  # the application ends before this page was opened
+            return
         width = self.size.width
         selected = (width, self.select(snapshot))
         if selected != self._painted:

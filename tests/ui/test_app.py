@@ -524,9 +524,12 @@ async def test_help_is_about_the_focused_panel_first() -> None:
         assert "in the log" in rows_of(app)[2]
 
 
-@pytest.mark.parametrize(
+PAGES = pytest.mark.parametrize(
     "page", [WhyScreen, lambda: StackScreen((5,), "TP5"), Picker], ids=["why", "stacks", "picker"]
 )
+
+
+@PAGES
 async def test_a_snapshot_that_arrives_while_a_page_opens(page: Callable[[], Screen[object]]) -> None:
     """The page is on the stack of pages before its parts are there."""
     crashed = fakes.crashed()
@@ -537,3 +540,11 @@ async def test_a_snapshot_that_arrives_while_a_page_opens(page: Callable[[], Scr
         await pilot.pause()
         assert app.session.latest is crashed
         assert state_style("crashed").word in text_of(app) or isinstance(app.screen, Picker)
+
+
+@PAGES
+async def test_the_application_ends_while_a_page_opens(page: Callable[[], Screen[object]]) -> None:
+    """Its parts are not there, then."""
+    async with running(fakes.stuck()) as (app, _, _):
+        app.push_screen(page())
+        app.exit()
