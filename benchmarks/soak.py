@@ -20,11 +20,13 @@ import tempfile
 import threading
 import time
 import tracemalloc
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from sgmon.model import Event, LogReading, ProcsReading
@@ -65,8 +67,8 @@ class Sample(NamedTuple):
     threads: int
     widgets: int
     screens: int
-    types: Counter[str]  # objects that the garbage collector tracks
-    caches: dict[str, int]  # entries of each lru_cache
+    types: bytes  # objects that the garbage collector tracks, by type; see ``packed``
+    caches: bytes  # entries of each lru_cache
 
 
 class SoakSource:
@@ -213,9 +215,21 @@ def taken(hours: float, screens: int) -> Sample:
         len(os.listdir("/proc/self/task")),
         sum(isinstance(one, Widget) for one in objects),
         screens,
-        Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in objects),
-        {f"{one.__module__}.{one.__qualname__}": one.cache_info().currsize for one in objects if _is_cache(one)},
+        packed(Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in objects)),
+        packed(
+            {f"{one.__module__}.{one.__qualname__}": one.cache_info().currsize for one in objects if _is_cache(one)}
+        ),
     )
+
+
+def packed(numbers: dict[str, int]) -> bytes:
+    """The numbers in few bytes: samples of a day must not be what grows."""
+    return zlib.compress(msgspec.json.encode(numbers))
+
+
+def unpacked(numbers: bytes) -> Counter[str]:
+    """What ``packed`` was given."""
+    return Counter(msgspec.json.decode(zlib.decompress(numbers), type=dict[str, int]))
 
 
 def _is_cache(one: object) -> bool:
@@ -358,12 +372,11 @@ def table(result: Result) -> Iterator[str]:
     yield "| an hour | " + " | ".join(f"{slope(samples, field):+.3g}" for field in fields) + " |"
     first, last = settled(samples)[0], samples[-1]
     yield from ("", f"grown between {first.hours:.1f} and {last.hours:.1f} h, tracked objects by type:")
-    grown = last.types - first.types
-    yield from (f"{number:+6} to {last.types[name]:6}  {name}" for name, number in grown.most_common(15))
+    before, after = unpacked(first.types), unpacked(last.types)
+    yield from (f"{number:+6} to {after[name]:6}  {name}" for name, number in (after - before).most_common(15))
     yield from ("", "entries of caches, first and last:")
-    for name, number in sorted(last.caches.items()):
-        if number > first.caches.get(name, 0):
-            yield f"{first.caches.get(name, 0):6} {number:6}  {name}"
+    before, after = unpacked(first.caches), unpacked(last.caches)
+    yield from (f"{before[name]:6} {after[name]:6}  {name}" for name in sorted(after - before))
     yield from ("", *result.lines) if result.lines else ()
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.screen import Screen
@@ -21,6 +21,7 @@ from sgmon.settings import Settings
 from tui_app.messages import EngineFailed, SnapshotArrived
 from tui_app.notices import notices
 from tui_app.overview import Overview
+from tui_app.removed_widgets import ForgettingApp
 from tui_app.selecting import ends_selection
 from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog, stop_signals
@@ -44,7 +45,7 @@ def _driver_class() -> type[Driver] | None:
     return CellDriver
 
 
-class SgmonApp(App[int]):
+class SgmonApp(ForgettingApp):
     """One screen, painted from snapshots.
 
     With ``make`` the engine is imported, made and started in a thread when the first frame stands; an engine that is

@@ -264,14 +264,18 @@ def _with_series(new: Snapshot, t: float) -> Snapshot:
 def _grown(
     points: tuple[tuple[float, float | None], ...], point: tuple[float, float | None]
 ) -> tuple[tuple[float, float | None], ...]:
-    """With one more. A point that leaves the newest ones stays if it is far enough from the old one before it."""
+    """With one more. A point that leaves the newest ones stays if it is far enough from the old one before it.
+
+    Of twice ``OLD_POINTS`` old ones every second stays.
+    """
     if len(points) < SERIES_POINTS:
         return (*points, point)
     cut = len(points) - SERIES_POINTS
     leaving, old = points[cut], points[:cut]
     apart = (old[-1][0] - old[0][0]) / OLD_POINTS if old else 0.0
     if not old or leaving[0] - old[-1][0] >= max(SERIES_STEP_S, apart):
-        return (*points, point)
+        kept = old if len(old) < 2 * OLD_POINTS else old[::2]
+        return (*kept, *points[cut:], point)
     return (*old, *points[cut + 1 :], point)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.gpu.power_levels import PowerHistory
 from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, summaries
-from sgmon.analyse.store import SERIES_POINTS, Store
+from sgmon.analyse.store import OLD_POINTS, SERIES_POINTS, Store
 from sgmon.model import (
     Event,
     Gpu,
@@ -150,7 +150,7 @@ def test_a_long_history_reaches_back_to_its_start() -> None:
         store.step(Event(float(t), "gpu", GpuReading((Gpu(0, used_bytes=value),))))
     points = next(one.points for one in store.snapshot.series if one.name == "gpu0.used")
     assert points[0][0] == 0.0
-    assert len(points) < 1100
+    assert len(points) <= SERIES_POINTS + 2 * OLD_POINTS + 1
     assert [value for _, value in points[-10:]] == [None] * 5 + [3995.0, 3996.0, 3997.0, 3998.0, 3999.0]
     assert [t for t, _ in points[-SERIES_POINTS:]] == [float(t) for t in range(4000 - SERIES_POINTS, 4000)]
     apart = [b[0] - a[0] for a, b in pairwise(points)]
