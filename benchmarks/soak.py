@@ -5,7 +5,8 @@ python -m benchmarks.soak [--hours 24] [--limit-s 3600] [--tracemalloc]
 Recorded starts come one after the other, each as a server of its own (other pids, other start times, a log that was
 truncated or rotated), and a stretch of serving with log traffic behind it. Meanwhile keys open and close the pages.
 A sample is taken after each round of all recordings, on the overview and in the same moment of the last server, so that
-two samples differ by what has grown alone. The slope is that of the samples after the first quarter: caches fill before.
+two samples differ by what has grown alone. The slope is that of the samples after hour 4 (of a shorter watch, after its first
+quarter): caches fill before.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SERVING_S = 240
 LINES_A_SECOND = 5
 #: seconds of the watch between two keys
 KEY_EVERY_S = 60.0
+SETTLED_H = 4.0
 KEYS = (
     *("v", "escape", "4", "4", "escape", "D", "escape", "3", "enter", "escape", "2", "escape"),
     "?",
@@ -237,7 +239,7 @@ def _is_cache(one: object) -> bool:
 
 
 def slope(samples: Sequence[Sample], field: str) -> float:
-    """Growth of the field an hour of the watch, by least squares over the samples after the first quarter."""
+    """Growth of the field an hour of the watch, by least squares over the settled samples."""
     points = [(one.hours, float(getattr(one, field))) for one in settled(samples)]
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
@@ -246,8 +248,9 @@ def slope(samples: Sequence[Sample], field: str) -> float:
 
 
 def settled(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """Those after the first quarter."""
-    return samples[len(samples) // 4 :]
+    """Those after ``SETTLED_H``, or after the first quarter of a shorter watch."""
+    begin = min(SETTLED_H, samples[-1].hours / 4)
+    return [one for one in samples if one.hours >= begin]
 
 
 class Result(NamedTuple):
@@ -351,7 +354,7 @@ class Changes:
 
 
 def table(result: Result) -> Iterator[str]:
-    """The samples and their slopes, as Markdown; then what has grown since the first quarter."""
+    """The samples and their slopes, as Markdown; then what has grown among the settled ones."""
     samples = result.samples
     yield (
         f"{samples[-1].hours:.1f} h of events: {result.events:,} events, {result.servers} servers, "
