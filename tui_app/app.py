@@ -28,6 +28,8 @@ from tui_app.stopping import Watchdog, stop_signals
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES, keep
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from sgmon.model import Snapshot
     from tui_app.output.driver import CellDriver
 
@@ -45,6 +47,13 @@ def _driver_class() -> type[Driver] | None:
     return CellDriver
 
 
+def _commands() -> type[Provider]:
+    """What the list of ``:`` is made by, imported when it is asked for."""
+    from tui_app.palette import Commands
+
+    return Commands
+
+
 class SgmonApp(ForgettingApp):
     """One screen, painted from snapshots.
 
@@ -56,6 +65,7 @@ class SgmonApp(ForgettingApp):
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark,h,f1", "help", "this help", id="app.help"),
@@ -126,22 +136,19 @@ class SgmonApp(ForgettingApp):
             )
 
     def _known_keys(self) -> dict[str, str]:
-        """The user's keys; an id that there is not is said, with the nearest that there is."""
+        """The user's keys; an id or a key that there is not is said, with the nearest that there is."""
         wanted = dict(self.session.settings.keys)
         if not wanted:
             return {}
+        from tui_app.own_keys import checked
+
         ids = [
             one.id for _, bindings in self.help_sections() for one in bindings if isinstance(one, Binding) and one.id
         ]
-        for unknown in wanted.keys() - set(ids):
-            import difflib
-
-            near = difflib.get_close_matches(unknown, ids, n=1, cutoff=0.0)[0]
-            self.notify(
-                f"config: no key is called {unknown!r}; did you mean {near!r}?", severity="warning", markup=False
-            )
-            del wanted[unknown]
-        return wanted
+        usable, mistakes = checked(wanted, ids)
+        for words in mistakes:
+            self.notify(f"config: {words}", severity="warning", markup=False)
+        return usable
 
     def _make_engine(self, make: MakeEngine) -> None:
         """In a thread of its own."""
@@ -284,15 +291,13 @@ class SgmonApp(ForgettingApp):
             self.notify(f"nothing to save{why}", markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Everything that a key does here, by its name."""
+        """Everything that a key does here, by its name, most useful first."""
         from tui_app.help_screen import key_names
+        from tui_app.palette import in_order
 
-        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        seen: set[str] = set()
-        for active in screen.active_bindings.values():
+        for active in in_order(screen.active_bindings.values()):
             one = active.binding
-            if one.description and one.action not in seen and one.action != "command_palette":
-                seen.add(one.action)
-                title = one.description[0].upper() + one.description[1:]
-                run = partial(self.run_action, one.action, active.node)
-                yield SystemCommand(title, f"key {key_names(one)}", run)
+            title = one.description[0].upper() + one.description[1:]
+            run = partial(self.run_action, one.action, active.node)
+            yield SystemCommand(title, f"key {key_names(one)}", run)
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)

@@ -16,8 +16,9 @@ Line = tuple[Span, ...]
 
 #: our own glyphs, and under each its stand-in for terminals without it (one cell wide, both)
 _GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■□↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
-_STAND_INS = "-||_.*><>>)+X@O%*=#:^VV^#._.:-=+*--x<= "
+_STAND_INS = "-||..*><>>)+X@O%*=#:^VV^#._.:-=+*--x<= "
 ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
+_CUT = "…"
 
 
 def plain(line: Iterable[Span]) -> str:
@@ -34,13 +35,27 @@ def ascii_line(line: Line) -> Line:
     """The line in ASCII: our glyphs have a counterpart, anything foreign becomes "?"."""
     if all(text.isascii() for text, _ in line):
         return line
-    return tuple((_ascii(text), style) for text, style in line)
+    whole = plain(line)
+    whole = _dotted(whole) if _CUT in whole else whole
+    whole = whole.translate(ASCII_GLYPHS).encode("ascii", "replace").decode("ascii")
+    out: list[Span] = []
+    at = 0
+    for text, style in line:
+        out.append((whole[at : at + len(text)], style))
+        at += len(text)
+    return tuple(out)
 
 
-def _ascii(text: str) -> str:
-    if text.isascii():
-        return text
-    return text.translate(ASCII_GLYPHS).encode("ascii", "replace").decode("ascii")
+def _dotted(text: str) -> str:
+    """The text, as long as it is, with "..." where it is cut, over characters of the word that is cut."""
+    chars = list(text)
+    for index, char in enumerate(text):
+        if char == _CUT:
+            before = next((n for n in range(2) if text[: index - n][-1:].strip() == ""), 2)
+            after = next((n for n in range(2) if text[index + n + 1 : index + n + 2].strip() == ""), 2)
+            first, last = (index - before, index) if before else (index, index + after)
+            chars[first : last + 1] = "." * (last - first + 1)
+    return "".join(chars)
 
 
 def restyle(line: Line, style: str) -> Line:

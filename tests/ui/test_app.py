@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual._compositor import ChopsUpdate
+from textual.command import CommandList
 from textual.screen import Screen
 
 from sgmon.model import LogReading, Snapshot, VerdictChange
@@ -515,6 +516,34 @@ async def test_keys_can_be_others_and_an_unknown_id_is_said() -> None:
         await pilot.press("y")
         await pilot.pause()
         assert "what was not seen, next steps, history" in text_of(app)
+
+
+async def test_a_key_that_there_is_not_is_said_and_the_others_work() -> None:
+    keys = (("overview.why", "ctrlx, f9"), ("overview.zoom", ""), ("overview.dump", "ctrl+x,?,slash,alt+d,Ä"))
+    async with running(fakes.stuck(), (120, 40), Settings(keys=keys)) as (app, _, pilot):
+        await pilot.pause()
+        said = sorted(note.message for note in app._notifications)
+        assert len(said) == 2, said
+        assert said[0].startswith(
+            "config: 'overview.why' = 'ctrlx, f9': there is no key 'ctrlx'; did you mean 'ctrl+x'"
+        )
+        assert "there is no key ''; keys are written as" in said[1]
+        await pilot.press("f9")
+        await pilot.pause()
+        assert "what was not seen, next steps, history" in text_of(app)
+
+
+async def test_the_palette_begins_with_the_focused_panel_and_ends_with_what_only_moves() -> None:
+    async with running(fakes.stuck(), (120, 40)) as (app, _, pilot):
+        await pilot.press("4", "colon")
+        listed = app.screen.query_one(CommandList)
+        while not listed.option_count:  # they are gathered by a worker
+            await pilot.pause(0.02)
+        titles = [str(option.hit.text) for option in listed.options]
+        places = [titles.index(one) for one in ("Search", "Why: all evidence, all next steps, history",
+                  "Quit at once", "Up one row", "Panel startup; again: zoom", "Theme")]  # fmt: skip
+        assert places[:3] == sorted(places[:3]) and places[0] < 3
+        assert min(places[3:]) > places[2] and places[-1] == len(titles) - 1
 
 
 async def test_help_is_about_the_focused_panel_first() -> None:

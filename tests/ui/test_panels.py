@@ -66,6 +66,23 @@ def test_ascii_stand_ins_keep_the_width() -> None:
     assert width_of(ascii_line(line)) == width_of(line)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("model-00003-of…", "model-00003-..."),
+        ("reads …sglang/srt/models/x.py", "reads ...lang/srt/models/x.py"),
+        ("…de-17", "...-17"),
+        ("T…  a…  …", ("..  ..  .")),
+        ("two words…·", "two wor...."),
+    ],
+)
+def test_cut_text_ends_in_dots_in_ascii(text: str, shown: str) -> None:
+    """Over the word that is cut: the line is as long as before, and its styles stay where they are."""
+    assert plain(ascii_line(((text, ""),))) == shown
+    parts = tuple((char, str(number)) for number, char in enumerate(text))
+    assert plain(ascii_line(parts)) == shown and [style for _, style in ascii_line(parts)] == [s for _, s in parts]
+
+
 def test_ages_move_in_steps() -> None:
     assert [rough(s) for s in (0.4, 2.9, 3, 9.9, 14, 61, 119, 601, 659)] == [0, 0, 3, 9, 10, 60, 110, 600, 600]
 

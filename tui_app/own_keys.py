@@ -1,0 +1,50 @@
+"""The user's own keys: those that there are, and what is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from textual.keys import REPLACED_KEYS, Keys, key_to_character
+
+_MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
+_NAMED = frozenset(key.value for key in Keys if not key.value.startswith("<"))
+#: the least likeness of a name that is meant to the one that was written
+_NEAR = 0.5
+
+
+def checked(wanted: Mapping[str, str], ids: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """The keys of each id that can be used, and a sentence on each mistake."""
+    usable: dict[str, str] = {}
+    mistakes: list[str] = []
+    for name, value in wanted.items():
+        if name not in ids:
+            mistakes.append(f"no key is called {name!r}; {_meant(name, ids, 0.0)}")
+            continue
+        keys = [key.strip() for key in value.split(",")]
+        good = [key for key in keys if is_key(key)]
+        mistakes += [
+            f"{name!r} = {value!r}: there is no key {key!r}; {_meant(key, _NAMED, _NEAR)}"
+            for key in keys
+            if key not in good
+        ]
+        if good:
+            usable[name] = ",".join(good)
+    return usable, mistakes
+
+
+def is_key(name: str) -> bool:
+    """Whether a terminal can send a key of this name: "v", "f5", "question_mark", "ctrl+x"."""
+    if len(name) == 1 or name in _NAMED:
+        return name.isprintable() and name != " "
+    *modifiers, last = name.split("+")
+    if not _MODIFIERS.issuperset(modifiers):
+        return False
+    char = key_to_character(REPLACED_KEYS.get(last, last))
+    return last in _NAMED or (char is not None and char.isprintable() and last == last.strip())
+
+
+def _meant(name: str, known: Iterable[str], likeness: float) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=likeness)
+    return f"did you mean {near[0]!r}?" if near else 'keys are written as "v", "f5", "ctrl+x" or "question_mark"'
