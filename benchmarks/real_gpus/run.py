@@ -189,7 +189,9 @@ class Run:
         self.act(
             "launch", pid=self.server.pid, argv=command(self.place, self.scenario), slow=slow.put(self.server.pid)
         )
-        self.beside["record"] = self._sgmon("record", "--pid", pid, str(self.dir / "rec.jsonl.gz"), out="record.out")
+        self.beside["record"] = self._sgmon(
+            "record", "--force", "--pid", pid, str(self.dir / "rec.jsonl.gz"), out="record.out"
+        )
         self.beside["wait"] = self._sgmon(
             "wait", "--json", "-q", "--pid", pid, "--timeout", f"{self.limit_s:.0f}", out="wait.json"
         )

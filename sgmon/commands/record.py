@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_watch_arguments(parser)
     add_host_arguments(parser)
     parser.add_argument("file", metavar="FILE", help="e.g. start.jsonl.gz")
+    parser.add_argument("--force", action="store_true", help="write over FILE if it is there already")
     parser.add_argument("--until-end", action="store_true", help="stop when ready, crashed or ended")
 
 
@@ -33,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
         settings = settings_from(args)
         if path.is_dir():
             raise UsageError(f"{path} is a directory: give a file, e.g. {path}/start.jsonl.gz")
+        if not args.force and path.is_file() and path.stat().st_size:
+            raise UsageError(f"{path} is there already: give another name, or --force to write over it")
         if settings.pid is not None and not settings.hosts:
             find(Path(settings.proc_root), settings)  # a process that is not there never comes
         source = source_of(settings)

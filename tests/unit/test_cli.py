@@ -24,6 +24,8 @@ from tui_app.cli import main
         (["wait", "--timeout", "soon"], 2, "duration"),
         (["status", "--pid", "4194303"], 6, "no process"),
         (["record", "/no/such/file.gz", "--pid", "4194303"], 6, "no process 4194303"),
+        (["record", __file__], 2, "is there already: give another name, or --force to write over it"),
+        (["record", __file__, "--force", "--pid", "4194303"], 6, "no process 4194303"),
         (["report", "--pid", "4194303"], 6, "no process 4194303"),
         (["stauts"], 2, "did you mean: sgmon status?"),
         (["--prot", "30000"], 2, "no option '--prot'; did you mean --port?"),
