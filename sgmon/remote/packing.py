@@ -22,6 +22,7 @@ FILES = (
     *(
         "sgmon/__init__.py",
         "sgmon/compressed.py",
+        "sgmon/imports.py",
         "sgmon/text.py",
         "sgmon/units.py",
         "sgmon/settings.py",

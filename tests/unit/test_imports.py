@@ -1,10 +1,14 @@
 """What is loaded when: the contracts that import-linter cannot see, because imports inside functions hide from it."""
 
+import contextlib
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from sgmon.imports import without
 
 PROBE = "import sys, json; {code}; print(json.dumps([m for m in {wanted} if m in sys.modules]))"
 
@@ -42,4 +46,42 @@ def test_json_loads_no_library_that_a_look_does_without(argv: list[str]) -> None
     run = f"exec({code!r})"
     screen = ["textual", "rich", "asyncio"]
     rare = ["httpx", "psutil", "packaging", "sqlite3", "ssl", "hashlib", "statistics", "importlib.resources"]
+    rare += ["typing_extensions", "inspect"]
     assert _loaded(run, screen + rare) == []
+
+
+def test_the_screen_and_a_plain_request_load_no_tls() -> None:
+    run = "import tui_app.watch, tui_app.app, sgmon.collect.probes.plain_http"
+    assert _loaded(run, ["ssl", "hashlib", "httpx", "urllib.request"]) == []
+
+
+def test_the_nvml_process_loads_little() -> None:
+    run = "from sgmon.collect.gpu import gateway, nvidia_child; nvidia_child.open_nvml(gateway.Place(-1))"
+    assert _loaded(run, ["pynvml", "msgspec", "subprocess", "tempfile", "shutil", "runpy"]) == ["pynvml"]
+    search = f"{run}; import pynvml; assert pynvml.find_library('c')"
+    assert _loaded(search, ["subprocess"]) == ["subprocess"], "what pynvml does not call today works if it does"
+
+
+def test_a_module_that_one_thread_does_without_is_there_for_the_others() -> None:
+    found: list[str] = []
+
+    def look(place: str) -> None:
+        try:
+            import this as imported  # nobody else imports it
+        except ImportError:
+            found.append(f"missing {place}")
+        else:
+            found.append(f"{imported.__name__} {place}")
+
+    with contextlib.redirect_stdout(None), without("this"):
+        look("here")
+        other = threading.Thread(target=look, args=("there",))
+        other.start()
+        other.join()
+        look("here")
+    assert found == ["missing here", "this there", "this here"]
+    del sys.modules["this"]
+    with without("this"), pytest.raises(ValueError):
+        raise ValueError
+    look("afterwards")
+    assert found[-1] == "this afterwards"

@@ -136,5 +136,6 @@ def open_amd(place: Place) -> AmdReader:
     return AmdReader(amdsmi, place)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """What ``sgmon.collect.probes.child`` starts."""
     serve(open_amd)

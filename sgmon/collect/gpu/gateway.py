@@ -61,7 +61,7 @@ class Place:
 
 
 def serve(open_gateway: Callable[[Place], Gateway]) -> None:
-    """Answer requests until stdin ends: `python -m MODULE PARENT_PID PLACE_FD`. Dies with its parent."""
+    """Answer requests until stdin ends: arguments PARENT_PID PLACE_FD. Dies with its parent."""
     _die_with(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place = Place(int(sys.argv[2]))

@@ -37,7 +37,8 @@ class GpuChild:
         self._answer = bytearray()
         self._stderr = b""
         self.place = _shared_place()
-        command = [sys.executable, "-m", module, str(os.getpid()), str(self.place), *argv]
+        start = f"from {module} import main; main()"  # "-m" would import runpy, and what that needs
+        command = [sys.executable, "-c", start, str(os.getpid()), str(self.place), *argv]
         try:
             self._process = subprocess.Popen(
                 command,
@@ -46,7 +47,7 @@ class GpuChild:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
                 pass_fds=(self.place, *code_descriptors()),
-                cwd="/",  # "-m" puts the working directory first on the path: nobody's json.py shall be imported
+                cwd="/",  # "-c" puts the working directory first on the path: nobody's json.py shall be imported
                 env=_environment(),
             )
         except OSError:
