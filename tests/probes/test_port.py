@@ -185,12 +185,14 @@ def test_what_is_not_http_is_said(watch, listener, short):
     assert reading.note.startswith("what answers does not speak HTTP")
 
 
-def test_answer_byte_by_byte_ends(watch, listener, short):
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nx-long: ", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
+def test_answer_byte_by_byte_ends(watch, listener, short, head):
     def drip() -> None:
         connection, _ = listener.accept()
         with connection:
             pause = threading.Event()
             try:
+                connection.sendall(head)
                 while True:
                     connection.sendall(b"H")
                     pause.wait(0.1)
@@ -199,8 +201,13 @@ def test_answer_byte_by_byte_ends(watch, listener, short):
 
     threading.Thread(target=drip, daemon=True).start()
     reading = PortProbe(watch(server(listener.getsockname()[1]))).read()
-    assert reading.answer in ("no_response", "reset")
+    assert (reading.answer, reading.status) == ("no_response", None)
     assert reading.latency_s < 3
+
+
+def test_an_interim_answer_is_not_the_answer(watch, listener):
+    answer(listener, b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + OK)
+    assert PortProbe(watch(server(listener.getsockname()[1]))).read().status == 200
 
 
 def test_foreign_owner_is_named_and_not_asked(watch, listener):

@@ -13,6 +13,8 @@ from sgmon.text import clean
 with without("ssl"):  # 4.5 MiB and 8 ms, for its own HTTPSConnection alone; who speaks TLS here imports it then
     import http.client
 
+_DRIPS = "answers byte by byte"
+
 
 class PlainClient:
     """The face of ``HealthClient``; keeps nothing open."""
@@ -38,12 +40,18 @@ class PlainClient:
         try:
             connection.sock.settimeout(limit_s)
             connection.request("GET", path, headers={"User-Agent": USER_AGENT, "Connection": "close"})
-            return Answer("http", connection.getresponse().status, client)
+            got = connection.getresponse()
+            while 101 < got.status < 200:  # an interim answer: the next one follows
+                got.headers = None  # type: ignore[assignment]  # begin() does nothing else
+                got.begin()
+            if guard.too_late:  # what came until then was taken for the whole head
+                return Answer("no_response", client=client, note=_DRIPS)
+            return Answer("http", got.status, client)
         except TimeoutError:
             return Answer("no_response", client=client)
         except (OSError, http.client.HTTPException) as err:
             if guard.too_late:
-                return Answer("no_response", client=client, note="answers byte by byte")
+                return Answer("no_response", client=client, note=_DRIPS)
             foreign = isinstance(err, http.client.HTTPException) and not isinstance(err, ConnectionError)
             note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
             return Answer("reset", client=client, note=note)
