@@ -6,20 +6,37 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SCENARIO ?= stuck-rank
+WORKERS ?= 4
 
-.PHONY: demo test check audit real-server real-vllm test-real bench mutants goldens snapshots screenshots man lock clean
+# Byte code is kept also where the environment says not to: every child that the tests start is sgmon, and each worker of
+# pytest reads all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check format lint types layers versions audit real-server real-vllm test-real bench mutants goldens snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
 
-test: $(READY) check
-	$(BIN)/pytest -q -n 2 --dist loadfile
+# Half of a test's time is waiting (for a server, an interval, a deadline): four workers keep two cores busy.
+test: $(READY)
+	@$(MAKE) --no-print-directory -j 2 check
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile
 
-check: $(READY)
+check: types versions format lint layers
+
+format: $(READY)
 	$(BIN)/ruff format --check .
+
+lint: $(READY)
 	$(BIN)/ruff check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+layers: $(READY)
 	$(BIN)/lint-imports
+
+versions: $(READY)
 	$(BIN)/vermin --quiet --no-tips --target=3.10- --violations --eval-annotations --backport typing sgmon widgets tui_app
 	$(BIN)/vermin --quiet --no-tips --target=3.8- --violations --backport typing --exclude typing.TypeAlias \
 	    --exclude os.pidfd_open $$($(BIN)/python -m sgmon.remote.packing)

@@ -1,11 +1,16 @@
-"""No test may write to the history of the person who runs them, or be swayed by it. What is heavy is opted in."""
+"""No test may write to the history of the person who runs them, or be swayed by it. What is heavy is opted in; what
+takes long begins first."""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 
 import pytest
+from xdist.remote import Producer
+
+from tests.scheduling import FilesInOrder, longest_first
 
 #: markers of tests that run only where they are asked for, and why
 OPT_IN = {"nodes": "heavy: run it with -m nodes", "soak": "takes a minute: run it with -m soak"}
@@ -19,6 +24,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+    if hasattr(config, "workerinput"):
+        items[:] = longest_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Some hundred thousand objects are made that all live to the end: none of them is looked at for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesInOrder | None:
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return FilesInOrder(config, log)
 
 
 @pytest.fixture(scope="module")

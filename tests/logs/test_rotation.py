@@ -256,7 +256,7 @@ def test_one_that_is_being_compressed_is_read_as_it_is(tmp_path):
         (b"not compressed, whatever its name", b"not compressed, whatever its name"),
         (b"\x1f\x8bno gzip at all", b""),
         (gzip.compress(os.urandom(90_000))[:40_000], None),
-        (gzip.compress(bytes(3 * unpacked.MOST_BYTES)), bytes(unpacked.MOST_BYTES)),
+        (gzip.compress(bytes(3 * unpacked.MOST_BYTES), 1), bytes(unpacked.MOST_BYTES)),
     ],
     ids=["plain", "garbage", "cut", "bomb"],
 )

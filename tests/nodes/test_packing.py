@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import shutil
 import subprocess
@@ -120,6 +121,7 @@ def test_the_archive_is_small_and_holds_what_it_should():
     assert not [name for name in names if name.startswith(("sgmon/watch", "sgmon/analyse/diagnosis", "tui_app"))]
 
 
+@functools.cache
 def pythons() -> list[str]:
     """The oldest and the newest Python that a collector is made for, where they are installed, and our own."""
     found = {sys.executable: sys.executable}
