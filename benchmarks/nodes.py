@@ -234,8 +234,8 @@ def measure(count: int, ranks: int, seconds: float) -> dict[str, float | str]:
     return {
         "nodes": count,
         "ranks": count * ranks,
-        "CPU s/s": round(spent / seconds, 3),
-        "tick ms, median": round(statistics.median(steps) * 1000, 1),
+        "CPU s/s": round(spent / seconds, 5),
+        "tick ms, median": round(statistics.median(steps) * 1000, 3),
         "tick ms, most": round(max(steps) * 1000, 1),
         "MiB": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024, 1),
         "suspect after s": round(delays[0], 1) if delays else "-",

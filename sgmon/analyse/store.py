@@ -13,7 +13,7 @@ from sgmon.analyse.foreseen import with_forecasts
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.port_owner import with_owners
-from sgmon.analyse.ranks.make import with_ranks
+from sgmon.analyse.ranks.make import Kept, with_ranks
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import (
@@ -61,6 +61,7 @@ class Store:
         self._fold: LogFold | None = None  # made with the first text of a log
         self._log_rules: LogRules | None = None  # of the server's family
         self._activity = ActivityTracker()
+        self._kept = Kept()
         self._user_causes = user_causes
         self._matched: object = None
         self._newest: dict[str, float] = {}  # kind -> time of its newest reading
@@ -108,7 +109,7 @@ class Store:
         if isinstance(reading, GpuReading):
             new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
-            new = with_ranks(new)
+            new = with_ranks(new, self._kept)
         new = with_forecasts(old, new)
         if event.kind in JUDGED and not (event.kind == "tick" and new.t == self._judged_t):
             new = self._with_causes(new)
@@ -193,7 +194,7 @@ class Store:
 
             self._fold = LogFold(self._log_rules, new.epoch)
         self._fold.feed(reading, t)
-        log: LogState = self._fold.state()
+        log = _with_old_milestones(new.log, self._fold.state())
         if log is new.log:
             return new
         new = replace(new, log=log)
@@ -213,6 +214,13 @@ def _with_old_parts(old: Snapshot, new: Snapshot) -> Snapshot:
         if part is not getattr(new, name) and part == getattr(new, name)
     }
     return replace(new, **same) if same else new
+
+
+def _with_old_milestones(old: LogState, new: LogState) -> LogState:
+    """``new`` with the very milestones of ``old`` while there are no others: what is made of them is kept. A serving
+    log grows many times a second."""
+    same = old.milestones is not new.milestones and old.milestones == new.milestones
+    return replace(new, milestones=old.milestones) if same else new
 
 
 def _inputs_of_ranks(snapshot: Snapshot) -> tuple[int, ...]:

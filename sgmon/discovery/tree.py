@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -52,21 +53,22 @@ def children_of(table: Mapping[int, Born]) -> dict[int, list[int]]:
 
 def descendants_of(pid: int, below: Mapping[int, list[int]]) -> list[int]:
     """All below ``pid``. below: as ``children_of`` gives it."""
-    seen: list[int] = []
+    seen: dict[int, None] = {}  # in the order in which they are met
     queue = list(below.get(pid, ()))
     while queue:
         at = queue.pop()
         if at not in seen and at != pid:
-            seen.append(at)
+            seen[at] = None
             queue += below.get(at, ())
-    return seen
+    return list(seen)
 
 
 class Members(Struct):
     """The processes that belong, or belonged, to one launcher. Kept between reads: when the launcher dies its
     children get another parent, and are found by memory only.
 
-    ``refresh`` looks at pids it has not seen before alone, so that it costs little on a host with thousands.
+    ``refresh`` looks at pids it has not seen before alone, and at none where /proc lists the same names as at the
+    last look, so that it costs little on a host with thousands.
     """
 
     root: str
@@ -80,12 +82,17 @@ class Members(Struct):
     spawned: dict[int, int] = field(default_factory=dict)
     _spawners: set[int] = field(default_factory=set)
     _seen: set[int] = field(default_factory=set)
+    #: names below ``root`` at the last look, if nothing is left to look at among them
+    _listed: list[str] = field(default_factory=list)
 
     def refresh(self, forget: bool = False) -> None:
         """Find new descendants. ``forget``: look at every pid again (a number may have been used anew)."""
         if not self.members:
             self.members[self.launcher] = self.start_ticks
-        present = set(stat.pids(self.root))
+        listed = os.listdir(self.root)
+        if listed == self._listed and not forget:
+            return
+        present = set(stat.pids_among(listed))
         self._seen = self.members.keys() & present if forget else self._seen & present
         fresh: dict[int, Stat] = {}
         for pid in present - self._seen - self.members.keys():
@@ -96,7 +103,9 @@ class Members(Struct):
                     raise
                 if not files.is_gone(err):
                     present.discard(pid)  # not read yet: looked at again
+                    listed = []
         self._seen |= present
+        self._listed = listed
         self._adopt(fresh)
         self._keep_spawned(fresh, present, forget)
 
@@ -104,6 +113,7 @@ class Members(Struct):
         """Make one of ``spawned`` a member; its children are found from then on."""
         self.members[pid] = self.spawned.pop(pid)
         self._seen.clear()
+        self._listed = []
 
     def drop(self, pid: int) -> None:
         """Forget a process that has ended."""
@@ -114,7 +124,7 @@ class Members(Struct):
         self._spawners = kept | {pid for pid, seen in fresh.items() if self.spawner and seen.comm == self.spawner}
         known = {} if forget else self.spawned
         known.update({pid: seen.start_ticks for pid, seen in fresh.items() if seen.ppid in self._spawners})
-        self.spawned = {pid: ticks for pid, ticks in known.items() if pid in present - self.members.keys()}
+        self.spawned = {p: ticks for p, ticks in known.items() if p in present and p not in self.members}
 
     def _adopt(self, fresh: dict[int, Stat]) -> None:
         found = True

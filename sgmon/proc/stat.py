@@ -73,7 +73,12 @@ def split(data: bytes) -> tuple[str, ...]:
 
 def pids(root: str) -> list[int]:
     """All process ids visible below ``root``."""
-    return [int(name) for name in os.listdir(root) if name.isdigit()]
+    return pids_among(os.listdir(root))
+
+
+def pids_among(names: list[str]) -> list[int]:
+    """The process ids among the names in a /proc."""
+    return [int(name) for name in names if name.isdigit()]
 
 
 def boot_epoch(root: str) -> float | None:

@@ -11,6 +11,7 @@ from sgmon.collect.probes.base import Clock, ProbeError, Watched
 from sgmon.collect.probes.server import LOOK_MOST_S, ServerProbe
 from sgmon.discovery import TargetError, find, servers
 from sgmon.discovery.tree import Members
+from sgmon.proc import stat
 from sgmon.settings import Settings
 from tests.proc.fake import BOOT, FakeProc, mount_row
 
@@ -350,3 +351,22 @@ def test_members(fake):
     assert 130 not in members.members, "its number was seen before"
     members.refresh(forget=True)
     assert 130 in members.members
+
+
+def test_nothing_is_read_where_the_same_processes_are_listed(fake, monkeypatch):
+    """On a host with thousands of processes."""
+    serve(fake, 100)
+    fake.add(130, ["other"], ppid=1)
+    read: list[int] = []
+    look = stat.read
+    monkeypatch.setattr(stat, "read", lambda root, pid: read.append(pid) or look(root, pid))
+    members = Members(str(fake), 100, 1000)
+    members.refresh()
+    read.clear()
+    members.refresh()
+    assert read == []
+    fake.add(140, SPAWN, ppid=100)
+    members.refresh()
+    assert read == [140] and 140 in members.members
+    members.refresh(forget=True)
+    assert set(read[1:]) == {1, 130}, "those that are no members, though /proc lists the same names"

@@ -41,6 +41,11 @@ class Node:
         return self.store.snapshot
 
     @property
+    def link_state(self) -> str:
+        """As its link last said; "" before that."""
+        return self.reading.state if self.reading is not None else ""
+
+    @property
     def last_t(self) -> float | None:
         """When it last said something, in watch seconds; None: never."""
         said = self.reading.since_t if self.reading is not None else None

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 #: seconds between two looks at the whole while only the time has changed
 IDLE_S = 1.0
-#: kinds after which the whole is put together at once: people wait for them
-_AT_ONCE = frozenset({"server", "stacks", "node"})
+#: kinds after which the whole is put together at once: people wait for them. Of a link only a change of its state is:
+#: each node's link is measured again every few seconds, and a look for each would cost the square of the nodes.
+_AT_ONCE = frozenset({"server", "stacks"})
 #: what the engine says of itself
 _OWN_PROBES = frozenset({"recording", "flight", "history", "baseline", "events", "command"})
 
@@ -61,8 +62,11 @@ class NodesStore:
         elif not event.node and isinstance(event.reading, ProbeReading) and self._is_own(event.reading):
             self._probes = probe_status(self._probes, event)
         else:
-            self._node(event.node).step(event)
-        return self._look() if event.kind in _AT_ONCE else self.snapshot
+            node = self._node(event.node)
+            state = node.link_state
+            node.step(event)
+            return self._look() if event.kind in _AT_ONCE or node.link_state != state else self.snapshot
+        return self.snapshot
 
     def note(self, *, saved: tuple[str, ...] | None = None, replay: str | None = None) -> Snapshot:
         """What the engine knows beside the events: files it has written, where a replay is."""

@@ -17,8 +17,15 @@ Progress = tuple[int, bool]
 def progress_of(log: LogState, ranks: tuple[str, ...], version: str, phases: PhaseTable) -> dict[str, Progress]:
     """rank -> (order of the phase, whether its end was printed); a rank without a comparable line is left out."""
     found: dict[str, Progress] = {}
+    wanted = frozenset(ranks)  # every rank has its milestones: a search for each would be the square of their number
+    printed: dict[str, bool] = {}  # by all
     for milestone in log.milestones:
-        if milestone.rank not in ranks or not _all_print(log.family, version, milestone.name, ranks):
+        name = milestone.name
+        if milestone.rank not in wanted:
+            continue
+        if name not in printed:
+            printed[name] = _all_print(log.family, version, name, ranks)
+        if not printed[name]:
             continue
         here = phases.order(milestone.phase), milestone.event == "end"
         found[milestone.rank] = max(found.get(milestone.rank, (-1, False)), here)

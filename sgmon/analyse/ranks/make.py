@@ -6,7 +6,7 @@ waits for: importing processes, a controller, or the launcher.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,9 +40,16 @@ from sgmon.servers.registry import role_label
 #: than this neither
 STACK_FRESH_S = 300.0
 KEPT_DUMPS = 3
-_milestones: Memo[dict[str, tuple[RankMilestone, ...]]] = Memo(8)
-_progress: Memo[dict[str, Progress]] = Memo(8)
 _HALTED = {"stopped": RankState.PAUSED, "frozen": RankState.FROZEN, "traced": RankState.TRACED}
+
+
+class Kept:
+    """What is made of the milestones of one log, kept for the next snapshot. Each node has its own: one for all would
+    lose it with every other node's reading."""
+
+    def __init__(self) -> None:
+        self.milestones: Memo[dict[str, tuple[RankMilestone, ...]]] = Memo(2)
+        self.progress: Memo[dict[str, Progress]] = Memo(2)
 
 
 class _Inputs(Struct, frozen=True):
@@ -58,10 +65,13 @@ class _Inputs(Struct, frozen=True):
     before: Mapping[tuple[int, int], Rank]  # the ranks as they were
     progress: Mapping[str, Progress]
     table: PhaseTable
+    dumps: Mapping[int, Sequence[StackDump]]
 
 
-def with_ranks(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with its phase and its ranks; those that have ended since keep their last facts, at the end."""
+def with_ranks(snapshot: Snapshot, kept: Kept | None = None) -> Snapshot:
+    """The snapshot with its phase and its ranks; those that have ended since keep their last facts, at the end.
+    kept: of the snapshots before, changed by this one."""
+    kept = kept if kept is not None else Kept()
     phase, source = phase_of_snapshot(snapshot)
     table = family_of(snapshot).phases
     chosen = subjects(snapshot.procs.processes)
@@ -72,16 +82,21 @@ def with_ranks(snapshot: Snapshot) -> Snapshot:
         snapshot.log.reached if source == "log" and snapshot.log.behind else phase,
         clocks={c.pid: c for c in snapshot.clocks if c.gone_t is None},
         lines={p.rank: p for p in snapshot.log.ranks},
-        passed=_milestones.get((snapshot.log, snapshot.server), snapshot.epoch, lambda: _passed(snapshot)),
+        passed=kept.milestones.get(
+            (snapshot.log.milestones, snapshot.server),
+            (snapshot.epoch, snapshot.log_zone_s),
+            lambda: _passed(snapshot),
+        ),
         stacked=phases_of_stacks(snapshot, phase),
         lost=source != "log",
         before={rank.process.key: rank for rank in snapshot.ranks},
-        progress=_progress.get(
-            (snapshot.log, table),
-            (names, version),
+        progress=kept.progress.get(
+            (snapshot.log.milestones, table),
+            (names, version, snapshot.log.family),
             lambda: progress_of(snapshot.log, names, version, table),
         ),
         table=table,
+        dumps=_by_pid(snapshot.stacks),
     )
     phases = [_phase(process, inputs) for process in chosen]
     over = table.order("scheduler_ready")
@@ -118,7 +133,7 @@ def _rank(process: Process, inputs: _Inputs, phase: str, done: bool) -> Rank:
     snapshot, role = inputs.snapshot, process.role
     clock = inputs.clocks.get(process.pid)
     progress = inputs.progress.get(process.rank)
-    dumps = _dumps(snapshot, process.pid, clock)
+    dumps = _dumps(inputs.dumps.get(process.pid, ()), snapshot.t, clock)
     stack = read_stacks(dumps, rules_of(snapshot.server))
     wait = wait_of(process, clock, stack)
     first = clock.first_t if clock is not None and clock.first_t is not None else 0.0
@@ -199,16 +214,22 @@ def _phase(process: Process, inputs: _Inputs) -> str:
     return before.phase if before is not None and order(before.phase) > order(own) else own
 
 
-def _dumps(snapshot: Snapshot, pid: int, clock: ActivityClock | None) -> tuple[StackDump, ...]:
-    """Its newest dumps that still speak of now."""
+def _by_pid(dumps: Iterable[StackDump]) -> dict[int, list[StackDump]]:
+    """pid -> its dumps, in their order."""
+    found: dict[int, list[StackDump]] = {}
+    for dump in dumps:
+        found.setdefault(dump.pid, []).append(dump)
+    return found
+
+
+def _dumps(own: Sequence[StackDump], t: float, clock: ActivityClock | None) -> tuple[StackDump, ...]:
+    """The newest of a rank's own dumps that still speak of ``t``."""
+    if not own:
+        return ()
     marks = clock.marks if clock is not None else ()
     other_t = max((m.t for m in marks if m.signal != "cpu"), default=0.0)
     any_t = max((m.t for m in marks), default=0.0)
-    fresh = (
-        dump
-        for dump in snapshot.stacks
-        if dump.pid == pid and dump.t >= other_t and (dump.t >= any_t or snapshot.t - dump.t <= STACK_FRESH_S)
-    )
+    fresh = (d for d in own if d.t >= other_t and (d.t >= any_t or t - d.t <= STACK_FRESH_S))
     return tuple(fresh)[-KEPT_DUMPS:]
 
 
