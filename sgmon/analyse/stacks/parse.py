@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
+
+import msgspec
 
 from sgmon.analyse.stacks.names import function_name, package_file
 from sgmon.model import Frame, Thread
@@ -13,6 +14,10 @@ MAX_THREADS = 4096
 MAX_FRAMES = 2048
 
 _NATIVE_FILE = re.compile(r"\.(?:so[\d.]*|c|cc|cpp|cxx|cu|h|hpp|cuh|S)$|(?:^|/)python3[\d.t]*$|^\[|^$")
+
+
+#: (name, file, short file, line) as py-spy has them -> the frame: threads of a pool all wait in the same one
+_Known = dict[tuple[str, str, str, "int | None"], Frame]
 
 
 class ParseError(ValueError):
@@ -25,12 +30,13 @@ def parse_pyspy(json_text: str, source_tree: str = "") -> tuple[Thread, ...]:
     source_tree: as in ``package_file``.
     """
     try:
-        found = json.loads(json_text)
-    except (ValueError, RecursionError) as err:
+        found = msgspec.json.decode(json_text)
+    except (msgspec.DecodeError, ValueError, RecursionError) as err:
         raise ParseError(f"py-spy's JSON cannot be read: {err}") from err
     if not isinstance(found, list):
         raise ParseError("py-spy's JSON is not a list of threads")
-    threads = [_thread(item, source_tree) for item in found[:MAX_THREADS] if isinstance(item, dict)]
+    known: _Known = {}
+    threads = [_thread(item, source_tree, known) for item in found[:MAX_THREADS] if isinstance(item, dict)]
     pid = next((item.get("pid") for item in found if isinstance(item, dict)), None)
     return main_first(threads, pid if isinstance(pid, int) else None)
 
@@ -43,7 +49,7 @@ def main_first(threads: list[Thread], pid: int | None) -> tuple[Thread, ...]:
     return tuple(threads)
 
 
-def _thread(item: dict[str, object], source_tree: str) -> Thread:
+def _thread(item: dict[str, object], source_tree: str, known: _Known) -> Thread:
     tid = item.get("os_thread_id")
     if not isinstance(tid, int):
         tid = item.get("thread_id")
@@ -54,19 +60,20 @@ def _thread(item: dict[str, object], source_tree: str) -> Thread:
         name=clean(_text(item.get("thread_name")), 80),
         active=item.get("active") is True,
         owns_gil=item.get("owns_gil") is True,
-        frames=tuple(_frame(frame, source_tree) for frame in frames[:MAX_FRAMES] if isinstance(frame, dict)),
+        frames=tuple(_frame(frame, source_tree, known) for frame in frames[:MAX_FRAMES] if isinstance(frame, dict)),
     )
 
 
-def _frame(item: dict[str, object], source_tree: str) -> Frame:
-    path = _text(item.get("filename"))
+def _frame(item: dict[str, object], source_tree: str, known: _Known) -> Frame:
+    name, path, short = _text(item.get("name")), _text(item.get("filename")), _text(item.get("short_filename"))
     line = item.get("line")
-    return Frame(
-        function=function_name(_text(item.get("name")) or "?"),
-        file=_best_file(path, _text(item.get("short_filename")), source_tree),
-        line=line if isinstance(line, int) and line > 0 else None,
-        native=is_native(path),
-    )
+    line = line if isinstance(line, int) and line > 0 else None
+    key = name, path, short, line
+    found = known.get(key)
+    if found is None:
+        file = _best_file(path, short, source_tree)
+        found = known[key] = Frame(function_name(name or "?"), file, line, native=is_native(path))
+    return found
 
 
 def _best_file(path: str, short: str, source_tree: str) -> str:

@@ -72,6 +72,12 @@ def _find_chain(frames: Sequence[Frame], chain: tuple[FramePattern, ...]) -> int
     return first
 
 
+#: of a pattern its number, and frame patterns from the inside out
+_Chain = tuple[int, tuple[FramePattern, ...]]
+#: frames whose patterns are kept; a server has a few hundred
+KNOWN_FRAMES = 8192
+
+
 class PatternIndex:
     """Many stack patterns asked at once: which one fits innermost, and of several there the first one.
 
@@ -79,8 +85,9 @@ class PatternIndex:
     """
 
     def __init__(self, patterns: Sequence[StackPattern]) -> None:
-        self._by_name: dict[str, list[tuple[int, tuple[FramePattern, ...]]]] = {}
-        self._any: list[tuple[int, tuple[FramePattern, ...]]] = []
+        self._by_name: dict[str, list[_Chain]] = {}
+        self._any: list[_Chain] = []
+        self._known: dict[tuple[str, str], tuple[_Chain, ...]] = {}
         for number, pattern in enumerate(patterns):
             for chain in pattern.chains:
                 name = chain[0].function
@@ -90,15 +97,26 @@ class PatternIndex:
     def first(self, frames: Sequence[Frame]) -> tuple[int, int] | None:
         """Index of the frame and number of the pattern; None when none fits."""
         for index, frame in enumerate(frames):
-            chains = [*self._by_name.get(_bare(frame.function), ()), *self._any]
             fitting = [
                 number
-                for number, chain in chains
-                if chain[0].matches(frame) and (len(chain) == 1 or _follows(frames, index + 1, chain[1:]))
+                for number, further in self._beginning(frame)
+                if not further or _follows(frames, index + 1, further)
             ]
             if fitting:
                 return index, min(fitting)
         return None
+
+    def _beginning(self, frame: Frame) -> tuple[_Chain, ...]:
+        """The chains whose first frame it fits, with their further frames. Most frames fit none, and come again."""
+        key = frame.function, frame.file
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= KNOWN_FRAMES:
+                self._known.clear()
+            chains = (*self._by_name.get(_bare(frame.function), ()), *self._any)
+            found = tuple((number, chain[1:]) for number, chain in chains if chain[0].matches(frame))
+            self._known[key] = found
+        return found
 
 
 def _follows(frames: Sequence[Frame], start: int, chain: tuple[FramePattern, ...]) -> bool:

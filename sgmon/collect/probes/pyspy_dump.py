@@ -72,7 +72,7 @@ class RunningDump:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, "RUST_BACKTRACE": "0"},
+            env=_environment(),
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -187,6 +187,11 @@ class RunningDump:
             timed_out=timed_out,
             nonblocking=not self.native,
         )
+
+
+def _environment() -> dict[str, str] | None:
+    """Ours (None), without a wish for backtraces in py-spy's messages."""
+    return {**os.environ, "RUST_BACKTRACE": "0"} if "RUST_BACKTRACE" in os.environ else None
 
 
 def failed(process: Process, reason: refusals.Refusal, t: float, sample: int) -> StackDump:
