@@ -34,6 +34,7 @@ FAULTS = (
     Fault("vllm-live-h200-kill-ready", 45.8, "crashed", ("TP1",)),
     Fault("h200x2-live-stop-load", 55.0, "stopped", ("TP1",), 95.0),
     Fault("h200x2-live-kill-ready", 72.4, "crashed", ("TP1",)),
+    Fault("h200x2-live-dp2-kill-ready", 162.5, "crashed", ("DP1",), headline="after it was ready"),
     Fault("h200x2-live-kill-launcher", 62.6, "crashed", (), headline="the launcher"),
     Fault("h200x2-live-kill-warmup", 50.1, "crashed", ("TP1",)),
     Fault("vllm-live-h200-kill-load", 34.4, "crashed", ()),
