@@ -219,6 +219,15 @@ def test_the_words_of_a_long_line_begin_where_they_did() -> None:
     assert found == [(26, True, AT), (26, True, AT)]
 
 
+def test_the_words_of_a_line_with_a_wide_space_begin_where_they_did() -> None:
+    index = LogIndex(live=False)
+    index.follow(LogReading("f", text=f"{AT}weights\u3000loaded\n"))
+    settle(index)
+    found = [(line.body, line.text) for _, line in index.block(0)]
+    index.close()
+    assert found == [(len(AT), f"{AT}weights\u3000loaded")]
+
+
 def test_the_place_of_an_error_is_short() -> None:
     hit = f"{AT}Scheduler hit an exception: Traceback (most recent call last):\n"
     error = fold(f'{hit}  File "/x/{"a" * 150}.py", line 1, in f\nValueError: no\n').error

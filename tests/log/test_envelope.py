@@ -146,6 +146,7 @@ FORMS: dict[str, list[str]] = {
     "CSV": ['"2026-01-29T13:12:37Z","' + x.replace('"', '""') + '"' for x in CRASH],
     "gh run view": [f"serve\tRun server\t2026-01-29T13:12:37.1234567Z {x}" for x in CRASH],
     "ray, nested and coloured": [f"\x1b[36m(head pid=1)\x1b[0m \x1b[33m(SGLangEngine pid=77, ip=10.0.0.1)\x1b[0m {x}" for x in CRASH],
+    "compose of a dated record of ray": [f"llm-1  | [2026-01-29 13:12:41] (SGLangEngine pid=77) {x}" for x in CRASH],
     "mail quoted twice": [f"> > {x}" for x in CRASH],
     "grep -n of a file": [f"server.log:{n + 10}:{x}" for n, x in enumerate(CRASH)],
     "grep -A": [f"{n + 10}{'-' if n else ':'}{x}" for n, x in enumerate(CRASH)],

@@ -32,6 +32,11 @@ def test_a_victim_does_not_hide_the_cause() -> None:
     assert cause(text) == ("oom_cuda", 11, "TP1")
 
 
+def test_an_exception_whose_line_has_no_end_yet_is_read() -> None:
+    text = raised("TP3", "KeyError: 'model.layers.0'").rstrip("\n")
+    assert cause(text) == ("key_error", 5, "TP3")
+
+
 def test_sigquit_before_the_traceback() -> None:
     assert cause(SIGQUIT + raised("TP3", "KeyError: 'model.layers.0'")) == ("key_error", 6, "TP3")
 

@@ -52,8 +52,9 @@ def test_text_that_comes_later_and_is_older_is_put_where_it_belongs() -> None:
     index.follow_node(LogReading("/a.log", text=whole, age_s=1.0), "node-a", 61.0, zero())
     index.settle(62.0)
     generation = index.generation
-    other = "".join(line(second, f"b{second}", "TP1") + "  undated\n" for second in range(1, 60, 2))
-    index.follow_node(LogReading("/b.log", text=other, age_s=1.0), "node-b", 63.0, zero())
+    other = [line(second, f"b{second}", "TP1") + "  undated\n" for second in range(1, 60, 2)]
+    for piece in ("".join(other[:15]), "".join(other[15:])):
+        index.follow_node(LogReading("/b.log", text=piece, age_s=1.0), "node-b", 63.0, zero())
     index.settle(64.0)
     index.settle(70.0)
     assert index.generation > generation  # earlier offsets mean nothing any more
