@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
+from sgmon.analyse.diagnosis.blame import idle_gpu
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.load import Load, load_fact
 from sgmon.analyse.diagnosis.orphans import orphan_facts, other_servers
@@ -13,9 +14,11 @@ from sgmon.analyse.diagnosis.other_nodes import MOST
 from sgmon.analyse.diagnosis.silence_limits import Limits, cpu_alone_s, disk_quantum_s, limits
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.model import (
+    ActivityClock,
     Baseline,
     Candidate,
     Event,
+    Gpu,
     GpuReading,
     LogState,
     Milestone,
@@ -24,6 +27,7 @@ from sgmon.model import (
     ProbeStatus,
     Process,
     ProcsReading,
+    Rank,
     Role,
     Server,
     Snapshot,
@@ -96,6 +100,13 @@ def test_how_long_cpu_time_alone_may_pass_for_work(phase: Phase, mixed: bool, sh
 def test_when_the_silence_of_a_driver_is_a_finding(state: str, failing_s: float | None, found: bool) -> None:
     reading = GpuReading(unavailable="NVML is silent", state=state, failing_s=failing_s)
     assert bool(driver_facts(Snapshot(gpu=reading))) is found
+
+
+@pytest.mark.parametrize(("most", "now", "idle"), [(5, 99, True), (6, 0, False), (None, 0, True), (None, 1, False)])
+def test_how_much_an_idle_gpu_may_do(most: int | None, now: int, idle: bool) -> None:
+    clock = ActivityClock(10, "TP0", Role.WORKER, 0.0, gpu_util_max=most)
+    rank = Rank("TP0", "TP0", Role.WORKER, Process(10, 1, 1, Role.WORKER), clock, gpu=Gpu(0, util_percent=now))
+    assert idle_gpu(rank) is idle
 
 
 def test_how_many_orphans_are_named() -> None:
@@ -193,6 +204,7 @@ def test_what_usually_remains() -> None:
     )
     assert usual.next_usual(start(1.0, past(), "load_begin", "load_end")) is None
     assert usual.words(start(1.0, None)) == ""
+    assert usual.words(start(1.0, past(), "load_begin", "load_end")) == ""
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ TIMEOUT = (
     " (head.invalid, 5012).\n"
 )
 
+NOT_JOINED = (
+    "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n"
+)
+
 
 def started(node: int, **args: object) -> World:
     given = {"tp": 4, "nnodes": 2, "node_rank": node, "dist_init_addr": "head.invalid:5012", **args}
@@ -55,13 +59,14 @@ def test_the_headline_of_a_start_that_goes_on_has_the_name_and_the_resolvers_wor
     assert world.verdict.state == "stalled"
 
 
-def test_the_headline_of_the_failed_start_has_it_too():
+@pytest.mark.parametrize("timeout", [TIMEOUT, NOT_JOINED])
+def test_the_headline_of_the_failed_start_has_it_too(timeout):
     world = started(0)
     for second in (1, 3, 5, 7):
         world.raw(LINE.format(second=second, error=UNKNOWN))
         world.run(2)
     world.log("TP0: Scheduler hit an exception: Traceback (most recent call last):")
-    world.raw(TIMEOUT)
+    world.raw(timeout)
     for rank in (*world.ranks, world.launcher):
         rank.does(gone=True)
     world.run(8)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sgmon.analyse.log.fold import LogFold
 from sgmon.commands.log import read
-from sgmon.model import LogState
+from sgmon.model import LogReading, LogState
 from tests.log.loading import case_text, fold, recording
 
 Wrap = Callable[[int, str], str]
@@ -233,3 +234,13 @@ def test_a_traceback_in_one_entry() -> None:
     state = fold(text)
     assert state.error is not None
     assert (state.error.kind, state.error.line, state.error.text) == ("key_error", 2, CRASH[5])
+
+
+def test_json_without_dates_that_comes_entry_by_entry_is_opened() -> None:
+    made = LogFold()
+    trace = "Traceback (most recent call last):\n  File \"/x/a.py\", line 1, in f\n    f()\nKeyError: 'a.b'"
+    for said in ("Load weight begin. avail mem=21.63 GB", trace):
+        made.feed(LogReading("server.log", text=json.dumps({"message": said}) + "\n"), 1.0)
+    error = made.state().error
+    assert error is not None
+    assert (error.kind, error.text) == ("key_error", "KeyError: 'a.b'")

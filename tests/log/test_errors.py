@@ -37,6 +37,11 @@ def test_an_exception_whose_line_has_no_end_yet_is_read() -> None:
     assert cause(text) == ("key_error", 5, "TP3")
 
 
+def test_a_traceback_that_has_just_begun_under_a_harmless_title_is_no_error() -> None:
+    text = f"{SIGQUIT[:22]}x\n" * 9 + f"{SIGQUIT[:22]}Ignore import error when loading sglang.srt.models.x: no\n"
+    assert cause(f"{text}Traceback (most recent call last):") is None
+
+
 def test_sigquit_before_the_traceback() -> None:
     assert cause(SIGQUIT + raised("TP3", "KeyError: 'model.layers.0'")) == ("key_error", 6, "TP3")
 

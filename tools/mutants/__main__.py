@@ -17,14 +17,13 @@ from pathlib import Path
 
 from tools.mutants import warm
 from tools.mutants.mutations import File, Mutant, files, sample
-from tools.mutants.reaching import Reaching
+from tools.mutants.reaching import FIRST, FOLDERS, Reaching
 from tools.mutants.running import prepare, run
 from tools.mutants.types import types
 
-FOLDERS = [Path("sgmon/analyse/diagnosis"), Path("sgmon/analyse/log"), Path("sgmon/servers")]
-#: First the fastest tests, one of a test file; then the others, as many as take that many seconds together; so many
-#: in a process that imports the change.
-FIRST, THEN_S, FRESH_S = 3, 20.0, 8.0
+#: Of the tests that follow the first ones as many as take that many CPU seconds together; in a process that imports
+#: the change.
+THEN_S, FRESH_S = 20.0, 8.0
 #: A mutant hangs that takes so many times as long as its tests did, plus the seconds.
 TIMES, PLUS_S = 5, 60.0
 
@@ -52,15 +51,14 @@ def _named(names: list[str]) -> list[Mutant]:
 
 
 def _tests(mutant: Mutant, reaching: Reaching, anywhere: bool) -> list[str]:
-    """The fastest FIRST, and of the others as many as the seconds allow."""
+    """The first FIRST, and of the others in their order those that the seconds allow."""
     tests = reaching.tests(Path(mutant.path), mutant.line, anywhere=anywhere)
     budget = FRESH_S if anywhere and not mutant.outside else THEN_S
     chosen = tests[:FIRST]
     for test in tests[FIRST:]:
-        budget -= reaching.seconds[test]
-        if budget < 0:
-            break
-        chosen.append(test)
+        if reaching.work_s[test] <= budget:
+            budget -= reaching.work_s[test]
+            chosen.append(test)
     return chosen
 
 
@@ -136,15 +134,15 @@ def _check_types(results: _Results, mutants: list[Mutant], copy: Path) -> None:
     """``make test`` runs mypy as well."""
     done = results.read()
     alive = [one for one in mutants if done.get(one.name, {}).get("outcome") in ("survived", "no test")]
-    with types(copy) as checked:
-        for mutant in alive:
-            began = time.monotonic()
-            if checked.refuses(mutant):
-                results.add(mutant, "refused", time.monotonic() - began, "mypy", "fresh")
+    checked = types(copy) if alive else None
+    for mutant in alive:
+        began = time.monotonic()
+        if checked is not None and checked.refuses(mutant):
+            results.add(mutant, "refused", time.monotonic() - began, "mypy", "fresh")
 
 
 def _limit_s(tests: list[str], reaching: Reaching) -> float:
-    return TIMES * sum(reaching.seconds.get(test, 0.0) for test in tests) + PLUS_S
+    return TIMES * sum(reaching.took_s.get(test, 0.0) for test in tests) + PLUS_S
 
 
 if __name__ == "__main__":

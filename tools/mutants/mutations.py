@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -136,7 +136,7 @@ class File:
         return self._module.deep_replace(before, after).code
 
 
-def files(folders: list[Path]) -> list[File]:
+def files(folders: Iterable[Path]) -> list[File]:
     return [File(path) for folder in folders for path in sorted(folder.rglob("*.py"))]
 
 

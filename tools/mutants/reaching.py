@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
@@ -13,6 +14,10 @@ from pathlib import Path
 import coverage
 import pytest
 
+#: where lines are changed
+FOLDERS = (Path("sgmon/analyse/diagnosis"), Path("sgmon/analyse/log"), Path("sgmon/servers"))
+#: test files whose fastest test is run before any kept text
+FIRST = 3
 #: in the name of tests against kept texts, which look at everything at once
 KEPT = "as_it_was"
 
@@ -20,29 +25,40 @@ KEPT = "as_it_was"
 class _Keeper:
     def __init__(self, file: str) -> None:
         self.file = file
-        self.seconds: dict[str, float] = {}
+        self.took_s: dict[str, float] = {}
+        self.work_s: dict[str, float] = {}
         self.failed: set[str] = set()
-        self.coverage = coverage.Coverage(data_file=file, source=["sgmon"], config_file=False)
+        self.coverage = coverage.Coverage(data_file=file, source=[str(one) for one in FOLDERS], config_file=False)
         self.coverage.start()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.coverage.switch_context(item.nodeid)
+        began_s = _work_s()
         try:
             return (yield)
         finally:
+            self.work_s[item.nodeid] = _work_s() - began_s
             self.coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        self.took_s[report.nodeid] = self.took_s.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed.add(report.nodeid)
 
     def pytest_unconfigure(self) -> None:
         self.coverage.stop()
         self.coverage.save()
-        passed = {test: seconds for test, seconds in self.seconds.items() if test not in self.failed}
+        passed = {
+            test: (self.work_s[test], took_s) for test, took_s in self.took_s.items() if test not in self.failed
+        }
         Path(f"{self.file}.seconds").write_text(json.dumps(passed))
+
+
+def _work_s() -> float:
+    """CPU seconds of this process and of its ended children: unlike the time by the clock, not of other programs."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,21 +71,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Reaching:
-    """The tests of each line, with the seconds each took."""
+    """The tests of each line, with the seconds each took by the clock, and of CPU time."""
 
     def __init__(self, kept: list[Path]) -> None:
-        self.seconds: dict[str, float] = {}
+        self.took_s: dict[str, float] = {}
+        self.work_s: dict[str, float] = {}
         self._files: dict[str, list[coverage.CoverageData]] = defaultdict(list)
         self._lines: dict[str, dict[int, set[str]]] = {}
         for file in kept:
-            self.seconds |= json.loads(Path(f"{file}.seconds").read_text())
+            for test, (work_s, took_s) in json.loads(Path(f"{file}.seconds").read_text()).items():
+                self.work_s[test], self.took_s[test] = work_s, took_s
             data = coverage.CoverageData(basename=str(file))
             data.read()
             for path in data.measured_files():
                 self._files[path].append(data)
 
     def tests(self, path: Path, line: int, *, anywhere: bool) -> list[str]:
-        """The tests that run the line, the fastest of each test file first, then kept texts, the others.
+        """The tests that run the line: the fastest of FIRST test files, kept texts, the fastest of each other test
+        file, the others.
 
         A line within a statement may be kept as the statement's: the nearest line before it that a test runs counts.
         anywhere: those that run another line of the file follow: what is read once, and what is kept from the first
@@ -89,17 +108,15 @@ class Reaching:
             found: dict[int, set[str]] = defaultdict(set)
             for data in self._files.get(path, ()):
                 for at, contexts in data.contexts_by_lineno(path).items():
-                    found[at].update(test for test in contexts if test in self.seconds)
+                    found[at].update(test for test in contexts if test in self.work_s)
             self._lines[path] = found
         return self._lines[path]
 
     def _ordered(self, tests: set[str]) -> list[str]:
-        by_time = sorted(
-            (test for test in tests if test in self.seconds), key=lambda test: (self.seconds[test], test)
-        )
+        by_time = sorted((test for test in tests if test in self.work_s), key=lambda test: (self.work_s[test], test))
         seen: dict[str, str] = {}
         for test in by_time:
             seen.setdefault(test.partition("::")[0], test)
-        first = set(seen.values())
-        rest = [test for test in by_time if test not in first]
-        return [*seen.values(), *sorted(rest, key=lambda test: KEPT not in test)]
+        alone = list(seen.values())
+        kept = [test for test in by_time if KEPT in test]
+        return list(dict.fromkeys([*alone[:FIRST], *kept, *alone, *by_time]))

@@ -1,12 +1,12 @@
-"""Whether mypy refuses a mutant: its daemon over a copy of the sources, of which one file is changed at a time."""
+"""Whether mypy refuses a mutant: it is run over a copy of the sources, of which one file is changed at a time. (Its
+daemon keeps errors of a change that is taken back.)."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tools.mutants.mutations import Mutant
@@ -32,11 +32,23 @@ class Types:
 
     def accepts(self) -> bool:
         """The copy as it is now."""
-        options = ["run", "--", "-p", "sgmon", "--config-file", "pyproject.toml"]
-        return subprocess.run([*_DAEMON, *options], cwd=self._copy, **_QUIET).returncode == 0  # type: ignore[call-overload]
+        command = [sys.executable, "-m", "mypy", "-p", "sgmon", "--config-file", "pyproject.toml"]
+        ran = subprocess.run(command, cwd=self._copy, env=_ENV, **_QUIET)  # type: ignore[call-overload]
+        return bool(ran.returncode == 0)
+
+    def reads_the_copy(self) -> bool:
+        """Whether a wrong type in the copy is refused: it may take them for an installed package."""
+        file = self._copy / "sgmon/__init__.py"
+        kept = file.read_text()
+        file.write_text(f'{kept}\nwrong: int = ""\n')
+        try:
+            return not self.accepts()
+        finally:
+            file.write_text(kept)
 
 
-_DAEMON = (sys.executable, "-m", "mypy.dmypy")
+#: mypy tells no errors of what it finds in PYTHONPATH
+_ENV = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 _QUIET = {
     "stdin": subprocess.DEVNULL,
     "stdout": subprocess.DEVNULL,
@@ -45,16 +57,14 @@ _QUIET = {
 }
 
 
-@contextmanager
-def types(copy: Path) -> Iterator[Types]:
-    """copy: a folder for the copy, made anew. mypy must accept the sources as they are."""
+def types(copy: Path) -> Types:
+    """copy: a folder for the copy, made anew, with mypy's cache. mypy must accept the sources as they are."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree("sgmon", copy / "sgmon", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy("pyproject.toml", copy)
-    found = Types(copy)
-    try:
-        if not found.accepts():
-            raise SystemExit("mypy refuses the sources without a change")
-        yield found
-    finally:
-        subprocess.run([*_DAEMON, "stop"], cwd=copy, **_QUIET)  # type: ignore[call-overload]
+    made = Types(copy)
+    if not made.accepts():
+        raise SystemExit("mypy refuses the sources without a change")
+    if not made.reads_the_copy():
+        raise SystemExit("mypy does not read the copy of the sources")
+    return made

@@ -189,3 +189,28 @@ def test_any_chunking_folds_to_the_same(name: str, data: st.DataObject) -> None:
     text = recording(name)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=30)))
     assert fold(text, cuts) == fold(text)
+
+
+def test_the_last_of_several_api_servers_makes_it_ready() -> None:
+    lines = ["(APIServer pid=1) INFO 11-29 12:00:00 [u.py:1] Started 3 API server processes"]
+    lines += [f"(ApiServer_{n} pid={n + 5}) INFO:     Application startup complete." for n in range(3)]
+    outcomes = [fold("".join(f"{line}\n" for line in lines[:count])).outcome for count in (2, 3, 4)]
+    assert outcomes == ["unfinished", "unfinished", "ready"]
+
+
+def test_what_follows_the_line_of_the_drafter_is_of_the_draft_model() -> None:
+    said = ["Starting to load model m...", "Loading weights took 3.00 seconds"]
+    said += ["Loading drafter model...", "Loading weights took 1.00 seconds"]
+    state = fold("".join(f"(Worker_TP0 pid=7) INFO 11-29 12:00:00 [r.py:1] {words}\n" for words in said))
+    names = [made.name for made in state.milestones]
+    assert names == ["load_begin", "load_end", "draft_load_begin", "draft_load_end"]
+
+
+def test_the_rest_of_a_frame_of_a_bar_is_no_activity() -> None:
+    """Only a count that moved is, in a line that has no end yet and may be noise."""
+    made = LogFold(epoch=NOON)
+    made.feed(LogReading("l", text="(Worker pid=7) INFO 11-29 12:00:00 [r.py:1] Starting to load model m...\n"), 1.0)
+    bar = "(Worker pid=7) Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:03"
+    for t, text in ((2.0, f"\r{bar}"), (3.0, "<00:03,  3.0s/it]")):
+        made.feed(LogReading("l", text=text), t)
+    assert made.state().last_activity_t == 2.0
