@@ -11,7 +11,7 @@ import pytest
 
 from sgmon.discovery import docker_daemons, inner, journal, logfile, output_readers
 from sgmon.discovery.containers import Container, of
-from tests.proc.fake import FakeProc, link, mount_row
+from tests.proc.fake import FakeProc, mount_row
 
 ID = "8c92ec7aea11087f97facc52fea6f8bda569fab61d29b66a6ba3034379338d69"
 UID = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
@@ -44,10 +44,10 @@ class Host:
         for pid in pids:
             folder = self.proc.root / str(pid)
             (folder / "ns").mkdir(exist_ok=True)
-            link(folder / "ns" / "mnt", "mnt:[2]")
-            link(folder / "root", str(self.files))
+            self.proc.link(folder / "ns" / "mnt", "mnt:[2]")
+            self.proc.link(folder / "root", str(self.files))
         (self.proc.root / "self" / "ns").mkdir(exist_ok=True)
-        link(self.proc.root / "self" / "ns" / "mnt", "mnt:[1]")
+        self.proc.link(self.proc.root / "self" / "ns" / "mnt", "mnt:[1]")
 
     def find(self) -> logfile.LogTarget:
         return logfile.find(inner.of(str(self.proc), 100))

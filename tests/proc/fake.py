@@ -13,6 +13,7 @@ class FakeProc:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "proc"
+        self._aside = self.root / ".new"  # what is made lies there, where nobody looks for a process
         (self.root / "self").mkdir(parents=True)
         (self.root / "stat").write_text(f"cpu  1 2 3\nbtime {BOOT}\n")
         (self.root / "self" / "mountinfo").write_text(mount_row("/", "ext4"))
@@ -45,43 +46,60 @@ class FakeProc:
         syscall: str = "",
         mounts: str = "",
     ) -> None:
-        """argv as a list, or as a title set with setproctitle (one string, padded with NUL)."""
-        folder = self.root / str(pid)
+        """argv as a list, or as a title set with setproctitle (one string, padded with NUL).
+
+        As of the kernel's files, no reader ever sees a half of it: a process that has no stat yet is taken for a
+        stranger, and is not looked at again for a minute.
+        """
+        place = self.root / str(pid)
+        folder = place if place.exists() else self.root / f".{pid}"
         (folder / "fd").mkdir(parents=True, exist_ok=True)
         (folder / "fdinfo").mkdir(exist_ok=True)
         (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
         (folder / "net").mkdir(exist_ok=True)
         name = comm or (argv if isinstance(argv, str) else os.path.basename(argv[0]) if argv else "gone")
         line = stat_line(pid, name[:15], state, ppid, threads, start or pid * 10, cpu_ticks, exit_status)
-        (folder / "stat").write_bytes(line)
-        (folder / "task" / str(pid) / "stat").write_bytes(line)
-        (folder / "schedstat").write_text("1500000000 250000000 7\n")
-        (folder / "task" / str(pid) / "schedstat").write_text("1500000000 250000000 7\n")
+        self.put(folder / "stat", line)
+        self.put(folder / "task" / str(pid) / "stat", line)
+        self.put(folder / "schedstat", b"1500000000 250000000 7\n")
+        self.put(folder / "task" / str(pid) / "schedstat", b"1500000000 250000000 7\n")
         line = argv + "\0" * 40 if isinstance(argv, str) else "".join(f"{word}\0" for word in argv)
-        (folder / "cmdline").write_bytes(line.encode("utf-8", "surrogateescape"))
-        (folder / "environ").write_bytes("".join(f"{k}={v}\0" for k, v in (environ or {}).items()).encode())
-        (folder / "status").write_text(
+        self.put(folder / "cmdline", line.encode("utf-8", "surrogateescape"))
+        self.put(folder / "environ", "".join(f"{k}={v}\0" for k, v in (environ or {}).items()).encode())
+        status = (
             status
             or "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t3901\t1\nTracerPid:\t0\n"
             "RssAnon:\t     100 kB\nRssFile:\t      20 kB\nRssShmem:\t       4 kB\n"
         )
-        (folder / "io").write_text(io)
-        (folder / "maps").write_text(maps)
-        (folder / "wchan").write_text(wchan)
-        (folder / "syscall").write_text(syscall or "202 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd 0x7f00\n")
-        (folder / "mountinfo").write_text(mounts or mount_row("/", "ext4"))
-        (folder / "cgroup").write_text("0::/\n")
-        (folder / "net" / "tcp").write_text("  sl  local_address rem_address   st\n")
-        link(folder / "exe", exe)
-        link(folder / "cwd", cwd)
+        texts = {"status": status, "io": io, "maps": maps, "wchan": wchan, "cgroup": "0::/\n"}
+        texts["syscall"] = syscall or "202 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd 0x7f00\n"
+        texts["mountinfo"] = mounts or mount_row("/", "ext4")
+        texts["net/tcp"] = "  sl  local_address rem_address   st\n"
+        for file, text in texts.items():
+            self.put(folder / file, text.encode())
+        self.link(folder / "exe", exe)
+        self.link(folder / "cwd", cwd)
         for fd, target in (fds or {}).items():
-            link(folder / "fd" / str(fd), target)
-            (folder / "fdinfo" / str(fd)).write_text(f"pos:\t0\nflags:\t{(flags or {}).get(fd, 0o100002):o}\n")
+            self.link(folder / "fd" / str(fd), target)
+            self.put(folder / "fdinfo" / str(fd), f"pos:\t0\nflags:\t{(flags or {}).get(fd, 0o100002):o}\n".encode())
+        if folder != place:
+            folder.rename(place)
+
+    def put(self, path: Path, content: bytes) -> None:
+        """The file has this content at once."""
+        self._aside.write_bytes(content)
+        self._aside.replace(path)
+
+    def link(self, path: Path, target: str) -> None:
+        self._aside.unlink(missing_ok=True)
+        self._aside.symlink_to(target)
+        self._aside.replace(path)
 
     def remove(self, pid: int) -> None:
-        for path in sorted((self.root / str(pid)).rglob("*"), reverse=True):
+        folder = (self.root / str(pid)).rename(self.root / f".{pid}")
+        for path in sorted(folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-        (self.root / str(pid)).rmdir()
+        folder.rmdir()
 
 
 def stat_line(
@@ -96,8 +114,3 @@ def stat_line(
 
 def mount_row(point: str, fstype: str, device: str = "8:1", options: str = "rw") -> str:
     return f"25 1 {device} / {point} rw,relatime shared:1 - {fstype} source {options}\n"
-
-
-def link(path: Path, target: str) -> None:
-    path.unlink(missing_ok=True)
-    path.symlink_to(target)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +56,22 @@ def test_cmdline_of_titles_and_kernel_threads(tmp_path):
     assert stat.cmdline(str(fake), 5) == ("sglang::scheduler_TP0",)
     assert stat.cmdline(str(fake), 6) == ()
     assert stat.cmdline(str(fake), 7) == ("python", "-c", "", "x")
+
+
+def test_the_tree_of_the_tests_has_no_half_of_a_process(tmp_path: Path) -> None:
+    """A reader beside a writer, as a watch is: what has a folder has a whole stat, while it comes and when it changes."""
+    fake, ended, halves = FakeProc(tmp_path), threading.Event(), []
+
+    def look() -> None:
+        while not ended.is_set():
+            lines = [(fake.root / name / "stat").read_bytes() for name in os.listdir(fake.root) if name.isdigit()]
+            halves.extend(line for line in lines if not line.endswith(b"\n"))
+
+    with ThreadPoolExecutor(1) as pool:
+        seen = pool.submit(look)
+        for pid in range(2, 12):
+            for title in ("one", "two", "three"):
+                fake.add(pid, [title])
+        ended.set()
+        seen.result()
+    assert not halves
