@@ -90,13 +90,18 @@ class Listeners:
         if known is None and now - self._scanned.get((inode, server_pid), float("-inf")) < _SCAN_EVERY_S:
             return None
         self._scanned[inode, server_pid] = now
-        table = tree.scan(self._root)
-        own = {pid for pid in table if server_pid is not None and _is_below(pid, server_pid, table)}
-        found = self._holder(inode, sorted(table, key=lambda pid: (pid not in own, -pid)))
+        found = self._holder(inode, (server_pid,)) if server_pid is not None else None
+        found = found or self._search(inode, server_pid)
         if found is None:
             return None
         self._owners[inode] = found
         return found[0]
+
+    def _search(self, inode: int, server_pid: int | None) -> tuple[int, int] | None:
+        """(pid, fd) of its holder among all processes, those of the server before others."""
+        table = tree.scan(self._root)
+        own = {pid for pid in table if server_pid is not None and _is_below(pid, server_pid, table)}
+        return self._holder(inode, sorted(table, key=lambda pid: (pid not in own, -pid)))
 
     def _belongs(self, pid: int, server_pid: int) -> bool | None:
         """Whether ``pid`` is the server or descends from it; None: it cannot be read."""
