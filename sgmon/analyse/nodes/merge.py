@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,9 +113,13 @@ def _tagged(rank: Rank, view: NodeView) -> Rank:
 
 def _key(rank: Rank) -> SortKey:
     """Ranks in the order of their names (TP2 before TP10), whatever their node; other processes before them."""
-    named = rank.role in _RANKED and bool(rank.name)
-    pieces = ((p.isdigit(), int(p) if p.isdigit() else 0, p) for p in _NUMBERS.split(rank.name))
-    return int(named), tuple(pieces), rank.node
+    return int(rank.role in _RANKED and bool(rank.name)), _pieces(rank.name), rank.node
+
+
+@lru_cache(maxsize=4096)
+def _pieces(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Of a name, its numbers as numbers: the same few names come with every reading."""
+    return tuple((p.isdigit(), int(p) if p.isdigit() else 0, p) for p in _NUMBERS.split(name))
 
 
 def head_of(views: Sequence[NodeView]) -> NodeView:
@@ -153,9 +159,10 @@ def merged(snapshot: Snapshot, parts: Sequence[Part], head: NodeView) -> Snapsho
 
 def all_ranks(parts: Iterable[Part]) -> tuple[Rank, ...]:
     """In the order of their names."""
-    pairs = [(key, rank) for part in parts for key, rank in zip(part.keys, part.ranks, strict=True)]
-    pairs.sort(key=lambda pair: pair[0])
-    return tuple(rank for _, rank in pairs)
+    parts = tuple(parts)
+    keys = list(chain.from_iterable(part.keys for part in parts))
+    ranks = list(chain.from_iterable(part.ranks for part in parts))
+    return tuple([ranks[at] for at in sorted(range(len(keys)), key=keys.__getitem__)])
 
 
 def phase_of(parts: Iterable[Part], table: PhaseTable) -> str:
@@ -175,8 +182,8 @@ def _log(own: LogState, parts: Sequence[Part]) -> LogState:
         size=sum(log.size or 0 for log in logs) or own.size,
         last_byte_t=_newest(log.last_byte_t for log in logs),
         last_activity_t=_newest(log.last_activity_t for log in logs),
-        milestones=tuple(m for part in parts for m in part.milestones),
-        ranks=tuple(one for part in parts for one in part.progress),
+        milestones=tuple(chain.from_iterable(part.milestones for part in parts)),
+        ranks=tuple(chain.from_iterable(part.progress for part in parts)),
         bars=tuple(bar for log in logs for bar in log.bars),
         error=next((log.error for log in (own, *logs) if log.error is not None), None),
         warnings=sum(log.warnings for log in logs),

@@ -19,6 +19,7 @@ NAMED = 3
 class Whole(Struct, frozen=True):
     """All nodes at one moment. parts: of every node, in the order of their names; head: node rank 0.
 
+    views: of all nodes; heard: of those whose word is fresh; silent: of those of which nothing is known now.
     t: now; cut_t: the last moment of which every heard node has told.
     """
 
@@ -27,20 +28,9 @@ class Whole(Struct, frozen=True):
     head: NodeView
     t: float
     cut_t: float
-
-    @property
-    def views(self) -> tuple[NodeView, ...]:
-        return tuple(part.view for part in self.parts)
-
-    @property
-    def heard(self) -> tuple[NodeView, ...]:
-        """Nodes whose word is fresh."""
-        return tuple(view for view in self.views if view.heard)
-
-    @property
-    def silent(self) -> tuple[NodeView, ...]:
-        """Nodes of which nothing is known now."""
-        return tuple(view for view in self.views if not view.heard)
+    views: tuple[NodeView, ...]
+    heard: tuple[NodeView, ...]
+    silent: tuple[NodeView, ...]
 
     @property
     def is_one_server(self) -> bool:
@@ -60,8 +50,11 @@ class Whole(Struct, frozen=True):
 
 def whole_of(snapshot: Snapshot, parts: Sequence[Part], head: NodeView) -> Whole:
     """``snapshot``: the merged one, with the verdict of before."""
-    times = [part.view.snapshot.t for part in parts if part.view.heard]
-    return Whole(snapshot, tuple(parts), head, snapshot.t, min(times, default=snapshot.t))
+    views = tuple(part.view for part in parts)
+    heard = tuple(view for view in views if view.heard)
+    silent = tuple(view for view in views if not view.heard)
+    cut_t = min((view.snapshot.t for view in heard), default=snapshot.t)
+    return Whole(snapshot, tuple(parts), head, snapshot.t, cut_t, views, heard, silent)
 
 
 def judged(whole: Whole) -> Context:
@@ -81,7 +74,7 @@ def judged(whole: Whole) -> Context:
             t=whole.cut_t,
             nodes=(),
             server=server,
-            ranks=all_ranks(heard),
+            ranks=all_ranks(heard) if whole.silent else snapshot.ranks,
             clocks=tuple(clock for part in heard for clock in part.helpers),
             procs=ProcsReading(),
             probes=(ProbeStatus("procs", last_ok_t=min(looked, default=None)),),
