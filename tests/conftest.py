@@ -8,12 +8,17 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
 from tests.scheduling import FilesInOrder, longest_first
 
 #: markers of tests that run only where they are asked for, and why
 OPT_IN = {"nodes": "heavy: run it with -m nodes", "soak": "takes a minute: run it with -m soak"}
+
+# how long an example takes is a matter of the machine's load
+settings.register_profile("sgmon", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("sgmon")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

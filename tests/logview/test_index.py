@@ -46,7 +46,9 @@ line = st.one_of(
 
 
 @given(st.lists(line, max_size=60), st.booleans(), st.integers(16, 90))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_blocks_hold_what_a_split_gives(
     monkeypatch: pytest.MonkeyPatch, lines: list[bytes], ended: bool, block: int
 ) -> None:
