@@ -226,6 +226,36 @@ def test_stdin(clock):
     os.close(read)
 
 
+@pytest.mark.parametrize("kind", ["stdin", "command"])
+def test_a_busy_stream_is_passed_on_at_the_pace_of_a_file_and_never_fills_its_pipe(kind, tmp_path, clock):
+    os.mkfifo(tmp_path / "fifo")
+    read = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    write = os.open(tmp_path / "fifo", os.O_WRONLY)
+    log = InputLog(read, clock) if kind == "stdin" else CommandLog(("cat", str(tmp_path / "fifo")), clock)
+    os.write(write, b"first\n")
+    until(log, lambda seen: text_of(seen) == "first\n")
+    clock.shift_s += command.SETTLED_S
+    assert log.read() is None
+    lines = [f"line {number}\n" for number in range(200)]
+    found = []
+    for line in lines:
+        os.write(write, line.encode())
+        if kind == "command":  # until cat has passed it on
+            eventually(lambda: select.select([log._process.stdout], [], [], 0.1)[0])
+        clock.shift_s += 0.05
+        found.append(log.read())
+        assert kind == "command" or not select.select([read], [], [], 0)[0]
+    os.close(write)
+    found = [one for one in found if one is not None]
+    assert (
+        8 <= len(found) <= 40
+    )  # a second of it in each, beside the first ones, and what this machine's own time adds
+    found += until(log, lambda seen: seen and seen[-1].change == "ended")
+    assert text_of(found) == "".join(lines)
+    log.close()
+    os.close(read)
+
+
 def test_a_cut_character_at_the_end_of_stdin(clock):
     read, write = os.pipe()
     log = InputLog(read, clock)

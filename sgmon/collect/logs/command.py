@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 
-from sgmon.collect.logs.stream import IDLE_S, Stream, available
+from sgmon.collect.logs.pace import POLL_S
+from sgmon.collect.logs.stream import IDLE_S, Gathered, Stream, available
 from sgmon.collect.probes.base import Clock, ProbeError
 from sgmon.model import LogReading
 from sgmon.text import safe
@@ -52,6 +53,7 @@ class CommandLog:
         self._name = safe(shlex.join(argv), 200)
         self._one_stream = any(_SPLITS.search(word) for word in argv)
         self._stream = Stream(self._name, "command", clock)
+        self._gathered = Gathered()
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = False
         self._started_t = 0.0
@@ -69,7 +71,7 @@ class CommandLog:
 
     def read(self) -> LogReading | None:
         """Never waits: what has come, or how the command has ended."""
-        self.busy = False
+        self.busy, self.interval_s = False, IDLE_S
         now = self._clock.now()
         if self._process is None:
             if now < self._again_t:
@@ -78,8 +80,12 @@ class CommandLog:
             self._start(now)
             return self._stream.reading(b"") if first else None
         assert self._process.stdout is not None
-        data = available(self._process.stdout.fileno())
+        gathers = self._stream.caught_up and self._held is None
+        data = self._gathered.take(self._process.stdout.fileno(), now, gathers)
         self._read_stderr(self._process)
+        self.interval_s = POLL_S if self._gathered.waits else IDLE_S
+        if self._gathered.waits:
+            return None
         if data is None:
             return self._quiet(now)
         if not data:

@@ -8,6 +8,7 @@ import select
 from datetime import datetime
 
 from sgmon.collect.logs.opening import new_decoder
+from sgmon.collect.logs.pace import POLL_S, Pace
 from sgmon.collect.probes.base import Clock
 from sgmon.model import LogReading
 
@@ -52,6 +53,10 @@ class Stream:
             note=note,
         )
 
+    @property
+    def caught_up(self) -> bool:
+        return self._caught_up
+
     def catch_up(self) -> None:
         """Nothing more is there now: what comes from here on is new."""
         self._caught_up = self._caught_up or self._offset > 0
@@ -62,12 +67,41 @@ class Stream:
         return round(age, 1) if age is not None and age >= 1.0 else None
 
 
+class Gathered:
+    """What comes through a descriptor: read as soon as it comes, for a writer that waits for a full pipe would be
+    slowed, and passed on at the pace at which a file is read."""
+
+    def __init__(self) -> None:
+        self._pace = Pace()
+        self._waiting = b""
+        self._size = 0
+        self.waits = False  # there is something to pass on later
+
+    def take(self, fd: int, now: float, gathers: bool) -> bytes | None:
+        """What is to be passed on now; None: nothing; b"": the end, after which nothing more is asked for. gathers:
+        what was there at first has been read."""
+        data = available(fd)
+        self._waiting += data or b""
+        self._size += len(data or b"")
+        self.waits = False
+        if data == b"" or not self._waiting:
+            ended, self._waiting = self._waiting, b""
+            return ended if data == b"" else None
+        if gathers and len(self._waiting) < ROUND_BYTES and self._pace.waits(now, self._size):
+            self.waits = True
+            return None
+        passed, self._waiting = self._waiting, b""
+        return passed
+
+
 class InputLog:
     """The log as it comes in through one descriptor (``sgmon --log -``)."""
 
     def __init__(self, fd: int, clock: Clock) -> None:
         self._fd = fd
         self._stream = Stream("-", "stdin", clock)
+        self._clock = clock
+        self._gathered = Gathered()
         self._begun = self._ended = False
         self.interval_s = IDLE_S
         self.busy = False
@@ -76,7 +110,11 @@ class InputLog:
         self.busy = False
         if self._ended:
             return None
-        data = available(self._fd)
+        self.interval_s = IDLE_S
+        data = self._gathered.take(self._fd, self._clock.now(), self._stream.caught_up)
+        if self._gathered.waits:
+            self.interval_s = POLL_S
+            return None
         if data is None:
             self._stream.catch_up()
             return None if self._begun else self._first()
