@@ -119,9 +119,9 @@ def _command(name: str, words: list[str]) -> int:
         use(parser)
     args = parser.parse_args(words)
     if name == "completion":
-        import shtab
+        from tui_app.completion import script
 
-        print(shtab.complete(full_parser(), args.shell))
+        print(script(full_parser(), args.shell))
         return 0
     if name == "demo" and not args.list and not args.server_only:
         from tui_app.watch import watch_demo

@@ -6,7 +6,11 @@ import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="e.g. source <(sgmon completion bash)")
+    parser.add_argument(
+        "shell",
+        choices=("bash", "zsh", "fish"),
+        help='source <(sgmon completion bash); eval "$(sgmon completion zsh)"; sgmon completion fish | source',
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -133,6 +134,34 @@ def test_completion_knows_commands_and_options(capsys: pytest.CaptureFixture[str
     assert "--log-command" in script and "replay" in script
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     assert "doctor" in full_parser().format_help()
+
+
+@pytest.mark.parametrize(
+    ("shell", "log_file"),
+    [
+        ("bash", "_shtab_sgmon_log_pos_0_COMPGEN=_shtab_compgen_files"),
+        ("zsh", "bz2 and zst are unpacked:_files"),
+        ("fish", "_shtab_sgmon_using log; and test $_shtab_sgmon_npos -eq 0' -ka \"(__fish_complete_path"),
+    ],
+)
+def test_completion_gives_files_and_what_its_help_says_loads_it(
+    shell: str, log_file: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where the shell is there: a script that is not registered as the help says completes nothing (zsh, by source)."""
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert log_file in script
+    if shutil.which(shell) is None:
+        return
+    (tmp_path / "script").write_text(script)
+    asked = {
+        "bash": "source ./script; complete -p sgmon",
+        "zsh": 'autoload -U compinit; compinit -u -d dump; eval "$(cat script)"; print $_comps[sgmon]',
+        "fish": "cat script | source; complete -C 'sgmon log scr'",
+    }
+    known = {"bash": "_shtab_sgmon", "zsh": "_shtab_sgmon", "fish": "script"}
+    done = subprocess.run([shell, "-c", asked[shell]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert known[shell] in done.stdout, done.stderr
 
 
 def test_the_man_page_has_every_command_and_key() -> None:
