@@ -207,7 +207,8 @@ class ErrorReport(Report, frozen=True):
 
 
 class LogReport(Report, frozen=True):
-    """The server's log. kind: file, deleted, pipe, pty, socket, null. quiet_s: since its last activity."""
+    """The server's log. kind: file, deleted, pipe, pty, socket, null. quiet_s: since its last activity, null
+    where nothing tells when it was written (text that came at once through a pipe)."""
 
     path: str
     kind: str
