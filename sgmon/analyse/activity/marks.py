@@ -9,6 +9,7 @@ from sgmon.analyse.activity.counters import CPU_WINDOW_S, History
 from sgmon.model import LogState, Mark, Process, WatchDirReading
 from sgmon.units import percent, plural, rate, size
 
+CHILDREN = "child processes"
 _READS = (
     ("read_bytes", "read from disk", thresholds.READ_BYTES_S),
     ("rchar", "read", thresholds.READ_BYTES_S),
@@ -123,4 +124,4 @@ def _children(old: Process, new: Process, history: History, t: float) -> Iterato
         about = f" ({what})" if what else ""
         yield Mark("compiler", t, f"{plural(len(new.compilers), 'compiler')} at work: {names}{about}")
     elif busy and step is not None:
-        yield Mark("children", t, f"child processes at {percent(step[0] / step[1] * 100)} CPU")
+        yield Mark("children", t, f"{CHILDREN} at {percent(step[0] / step[1] * 100)} CPU")

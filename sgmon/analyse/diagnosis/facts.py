@@ -94,8 +94,8 @@ def position_fact(context: Context, rank: Rank) -> Evidence | None:
 
 
 def doing_fact(context: Context, rank: Rank) -> Evidence:
-    signal, words = doing(rank, context.t)
-    return Evidence(signal or "proc", f"{rank.label} (pid {rank.pid}) {words}", rank.name, rank.pid)
+    does = doing(rank, context.t)
+    return Evidence(does.signal or "proc", f"{rank.label} (pid {rank.pid}) {does.words}", rank.name, rank.pid)
 
 
 def wait_fact(context: Context, rank: Rank) -> Evidence:

@@ -44,7 +44,9 @@ _MANY = {
     "polls": "poll",
     "sleeps": "sleep",
     "makes": "make",
-    "does": "do",
+    "shows": "show",
+    "has": "have",
+    "downloads": "download",
     "connects": "connect",
 }
 

@@ -57,7 +57,7 @@ def _headline(context: Context, movers: list[Rank]) -> str:
     moving = set(map(id, movers))  # of 512 ranks, each compared with each by value took 10 ms
     rest = [v for v in context.ranks if id(v) not in moving]
     tail = f"; {phrase(rest, 'waits')} for it" if movers and rest else ""
-    compiling = [v for v in movers if doing(v, context.t)[0] == "compiler"]
+    compiling = [v for v in movers if doing(v, context.t).signal == "compiler"]
     if compiling:
         others = [v for v in context.ranks if v not in compiling]
         tail = (
@@ -82,7 +82,35 @@ def _headline(context: Context, movers: list[Rank]) -> str:
     if not movers:
         limit_s = context.limits().suspect_s
         return f"{stage}: quiet for {since(context, context.activity_t)}; it may be for {duration(limit_s)}"
-    return f"{stage}: {phrase(movers, doing(movers[0], context.t)[1])}{tail}"
+    return f"{stage}: {_what_they_do(movers, context.t)}{tail}"
+
+
+def _what_they_do(movers: list[Rank], t: float) -> str:
+    """Who does what: the first two things, then who else is active."""
+    groups: dict[str, list[Rank]] = {}
+    for rank in _with_a_sign(movers, t):
+        groups.setdefault(doing(rank, t).verb, []).append(rank)
+    parts = [_together(verb, ranks, t) for verb, ranks in list(groups.items())[:2]]
+    others = [rank for ranks in list(groups.values())[2:] for rank in ranks]
+    parts += [phrase(others, "is active")] if others else []
+    return ", ".join(parts)
+
+
+def _together(verb: str, ranks: list[Rank], t: float) -> str:
+    """ "TP0-1 compute (TP0: CPU 56% of a core)": what is of one rank is said of that one alone."""
+    details = [doing(rank, t).detail for rank in ranks]
+    if not any(details):
+        return phrase(ranks, verb)
+    if all(detail == details[0] for detail in details):
+        return f"{phrase(ranks, verb)} {details[0]}"
+    one, detail = next((rank, detail) for rank, detail in zip(ranks, details, strict=True) if detail)
+    detail = detail[1:-1] if detail.startswith("(") else detail
+    return f"{phrase(ranks, verb)} ({one.label}: {detail})"
+
+
+def _with_a_sign(movers: list[Rank], t: float) -> list[Rank]:
+    """Those of which a sign of activity was seen; all where none was: who was first seen just now may be active."""
+    return [v for v in movers if (mark := v.last_mark) is not None and t - mark.t <= FRESH_S] or movers
 
 
 def _load_words(context: Context) -> str:
@@ -112,7 +140,7 @@ def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
     if load is not None and (load.done_bytes or load.share is not None or load.why):
         found.append(load_fact(load))
     found += files_facts(context)
-    found += [doing_fact(context, v) for v in movers[:2]]
+    found += [doing_fact(context, v) for v in _with_a_sign(movers, context.t)[:2]]
     waiters = [v for v in context.ranks if not v.active(context.t)]
     if waiters:
         found.append(wait_fact(context, waiters[0]) if waiters[0].wait.text else quiet_fact(context, waiters[0]))
@@ -130,7 +158,7 @@ def _evidence(context: Context, movers: list[Rank]) -> tuple[Evidence, ...]:
 
 
 def _confidence(context: Context, movers: list[Rank]) -> float:
-    if any(context.t - v.non_cpu_t <= FRESH_S for v in movers):
+    if any((mark := v.non_cpu_mark) is not None and context.t - mark.t <= FRESH_S for v in movers):
         return 0.95
     return 0.6 if movers else 0.7
 

@@ -204,7 +204,9 @@ def _headline(context: Context, blame: Blame | None) -> str:
     if len(context.ranks) == 1:
         only = context.ranks[0]
         works = only.stack is not None and only.stack.works
-        what = f", in {only.stack.frame}" if works and only.stack is not None else f": it {doing(only, context.t)[1]}"
+        what = (
+            f", in {only.stack.frame}" if works and only.stack is not None else f": it {doing(only, context.t).words}"
+        )
         return f"{only.label} makes no progress {context.phases.during(only.phase)}{what}"
     return f"no activity {stage}, on any of {plural(len(context.ranks), 'rank')}"
 

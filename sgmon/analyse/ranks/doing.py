@@ -2,47 +2,66 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from sgmon.analyse.activity.marks import CHILDREN
 from sgmon.model import Rank, RankState, WaitKind
 from sgmon.units import percent, rate
 
 #: phases whose work is reading
 _READING = frozenset({"launch", "spawn", "weights", "draft_weights"})
+_PROGRESS = "makes progress"
 _HELD = {RankState.PAUSED: "is paused (SIGSTOP)", RankState.FROZEN: "is frozen by its cgroup"}
 
 
-def doing(rank: Rank, t: float) -> tuple[str, str]:
-    """(signal, words): from the fresh sign of activity that tells most, else what it waits in."""
+class Doing(NamedTuple):
+    """signal: where it was read. verb: words that several ranks can share; detail: what is of this rank alone."""
+
+    signal: str
+    verb: str
+    detail: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.verb} {self.detail}" if self.detail else self.verb
+
+
+def doing(rank: Rank, t: float) -> Doing:
+    """From the fresh sign of activity that tells most, else what it waits in."""
     if rank.clock is None:
-        return "proc", "cannot be seen"
+        return Doing("proc", "cannot be seen")
     if rank.paused:
-        return "proc", _HELD[rank.state]
+        return Doing("proc", _HELD[rank.state])
     fresh = rank.fresh(t)
     if "compiler" in fresh:
-        return "compiler", f"compiles ({fresh['compiler'].text})"
+        return Doing("compiler", "compiles", f"({fresh['compiler'].text})")
     if "children" in fresh:
-        return "children", f"waits for its {fresh['children'].text}"
+        how_busy = fresh["children"].text.removeprefix(CHILDREN).lstrip()
+        return Doing("children", f"waits for its {CHILDREN}", how_busy)
     if rank.wait.kind in (WaitKind.LOCK, WaitKind.STALE_LOCK):
-        return rank.wait.signal, rank.wait.text
+        return Doing(rank.wait.signal, rank.wait.text)
     if rank.importing and fresh:
         cpu = rank.clock.cpu_percent
-        return "cpu", "imports Python modules" + (f" ({percent(cpu)} CPU)" if cpu is not None else "")
+        return Doing("cpu", "imports Python modules", f"({percent(cpu)} CPU)" if cpu is not None else "")
     speed = rank.clock.read_rate if "bytes" in fresh else None
     if speed and rank.process.download:
-        return "bytes", f"downloads {rank.process.download} at {rate(speed)}"
+        return Doing("bytes", f"downloads {rank.process.download}", f"at {rate(speed)}")
     if speed and rank.phase in _READING:
-        return "bytes", f"reads {rate(speed)}"
+        return Doing("bytes", "reads", rate(speed))
     if "bar" in fresh and not fresh["bar"].is_over:
-        return "bar", f"makes progress ({fresh['bar'].text})"
+        return Doing("bar", _PROGRESS, f"({fresh['bar'].text})")
     if "cpu" in fresh and rank.cpu_counts:
-        return "cpu", f"computes ({fresh['cpu'].text})"
+        return Doing("cpu", "computes", f"({fresh['cpu'].text})")
     for signal in ("gpu_memory", "memory", "network", "power", "log", "title"):
         if signal in fresh:
-            return signal, f"makes progress ({fresh[signal].text})"
+            return Doing(signal, _PROGRESS, f"({fresh[signal].text})")
     if speed:
-        return "bytes", f"reads {rate(speed)}"
+        return Doing("bytes", "reads", rate(speed))
     if "bar" in fresh:
-        return "bar", "makes progress (its bar has just filled)"
-    return (rank.wait.signal, rank.wait.text) if rank.wait.text else ("proc", "does nothing")
+        return Doing("bar", _PROGRESS, "(its bar has just filled)")
+    if rank.wait.text:
+        return Doing(rank.wait.signal, rank.wait.text)
+    return Doing("proc", "shows no activity" if rank.clock.marks else "has shown no activity yet")
 
 
 def where(rank: Rank) -> str:
