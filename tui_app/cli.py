@@ -9,7 +9,7 @@ import sys
 
 from sgmon import __version__
 from sgmon.commands import EXIT_CODES
-from sgmon.commands.help_format import FAMILIES, HelpFormatter, named
+from sgmon.commands.help_format import HelpFormatter
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -142,7 +142,6 @@ def _command(name: str, words: list[str]) -> int:
 def full_parser() -> argparse.ArgumentParser:
     """All commands in one parser: for completion and the man page."""
     parser = watch_parser()
-    parser.description = named(parser.description or "")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (module_name, help_line) in COMMANDS.items():
         one = commands.add_parser(name, help=help_line, description=help_line, formatter_class=HelpFormatter)
@@ -154,12 +153,13 @@ def watch_parser() -> argparse.ArgumentParser:
     """The parser without a command."""
     from sgmon.commands.hosts import add_host_arguments
     from sgmon.commands.watching import add_screen_arguments, add_target_arguments, add_watch_arguments
+    from sgmon.servers.names import labels
 
     commands = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",
-        description=f"Is the {FAMILIES} server here hung, or only slow? Where, which rank, why?",
+        description=f"Is the {labels()} server here hung, or only slow? Where, which rank, why?",
         epilog=EPILOG.format(commands=commands, codes=EXIT_CODES),
         formatter_class=HelpFormatter,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sgmon.model import Snapshot
-from sgmon.servers import registry
+from sgmon.servers import names
 from sgmon.text import clean, safe
 from sgmon.units import state_age
 
@@ -25,5 +25,5 @@ def exit_summary(snapshot: Snapshot) -> list[str]:
     if snapshot.log_only:
         return [first, f"log: {clean(snapshot.log.path, 300)}"]
     if server is None:
-        return [first, f"next: sgmon demo, or sgmon run -- {registry.start_command()} ..."]
+        return [first, f"next: sgmon demo, or sgmon run -- {names.start_command()} ..."]
     return [first, "look again: sgmon status"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.servers import registry
+from sgmon.servers import names
 from sgmon.text import clean
 from sgmon.units import rate, size
 from widgets.ages import ago
@@ -34,7 +34,7 @@ _NO_FILE = {
     "pty": (
         "the server's output goes to a terminal",
         "Reading a terminal from outside takes its keyboard input, so sgmon does not.",
-        f"The text is on that terminal. For a next start:  sgmon run -- {registry.start_command()} ...",
+        f"The text is on that terminal. For a next start:  sgmon run -- {names.start_command()} ...",
     ),
     "socket": (
         "the server's output goes into a socket (journald, docker or another collector)",
@@ -48,7 +48,7 @@ _NO_FILE = {
     ),
     "none": ("the server has no output open", "", ""),
 }
-_RUN = f"For a log that can be read:  sgmon run --log FILE -- {registry.start_command()} ...   or add  | tee FILE"
+_RUN = f"For a log that can be read:  sgmon run --log FILE -- {names.start_command()} ...   or add  | tee FILE"
 
 
 def no_log(kind: str, change: str, path: str, note: str) -> list[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sgmon.servers import names
 from sgmon.text import clean
 from sgmon.units import age, gib, rough
 from widgets.ages import ago
@@ -72,10 +73,8 @@ def select(snapshot: Snapshot) -> WaitingView:
 
 def paint(view: WaitingView, width: int) -> list[Line]:
     """What is looked for; then three ways on."""
-    from sgmon.servers import registry  # not before the first frame
-
     rows: list[Line] = [()]
-    rows += wrap(((" looking for  ", "info"), (f"a running {registry.labels()} server", "")), width - 1, indent=14)
+    rows += wrap(((" looking for  ", "info"), (f"a running {names.labels()} server", "")), width - 1, indent=14)
     asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
     words = f"{age(view.for_s)}{asked}; this page turns by itself when one starts"
     rows += wrap(((" since        ", "info"), (words, "dim")), width - 1, indent=14)
@@ -97,7 +96,7 @@ def paint(view: WaitingView, width: int) -> list[Line]:
             ("  or  ", "dim"),
             ("sgmon --port PORT", "accent"),
         ),
-        ((" start and watch it:  ", ""), (f"sgmon run -- {registry.start_command()} ...", "accent")),
+        ((" start and watch it:  ", ""), (f"sgmon run -- {names.start_command()} ...", "accent")),
         ((" try sgmon without:   ", ""), ("sgmon demo", "accent")),
     ]
     for way in ways:

@@ -18,7 +18,7 @@ from sgmon.discovery import config, inner, version
 from sgmon.foresight.check import forecast
 from sgmon.model import GpuReading, Server, Snapshot
 from sgmon.model.preflight import Forecast, Level
-from sgmon.servers import registry
+from sgmon.servers import names, registry
 from sgmon.settings import Settings
 from sgmon.text import masked_argv, safe
 from sgmon.units import plural
@@ -28,7 +28,7 @@ _SIGN = {Level.OK: "ok", Level.WARNING: "warning", Level.WILL_FAIL: "WILL FAIL",
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    example = f"sgmon check -- {registry.start_command()} --model-path ... --tp 8"
+    example = f"sgmon check -- {names.start_command()} --model-path ... --tp 8"
     parser.epilog = f"exit codes: 0 nothing is sure to fail, 2 wrong usage, 3 it will fail. Example:\n  {example}"
     parser.add_argument("--json", action="store_true", help="one JSON object (schema 1)")
     parser.add_argument("--all", action="store_true", help="also what is ok")
@@ -57,7 +57,7 @@ def server_of(command: list[str]) -> Server:
         raise UsageError("nothing to check: give the server's own command line after sgmon check --")
     found = registry.recognise(words)
     if found is None or found[1].tail is None:
-        raise UsageError(f"this starts no {registry.labels()} server that sgmon knows: {words[0]} ...")
+        raise UsageError(f"this starts no {names.labels()} server that sgmon knows: {words[0]} ...")
     family, launch = found
     program = shutil.which(words[0])
     inside = inner.of(ROOT, os.getpid())

@@ -21,7 +21,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.model import Role, Snapshot
 from sgmon.recording.codec import RecordingError
 from sgmon.recording.replay import ReplaySource
-from sgmon.servers import registry
+from sgmon.servers import names
 from sgmon.watch.engine import Engine
 
 #: stacks of eight ranks, three samples a second apart
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         return NO_SERVER
     if engine.snapshot.server is None:
         looked = f" ({engine.snapshot.looked_for})" if engine.snapshot.looked_for else ""
-        print(f"sgmon: no {registry.labels()} server found{looked}. {_newest_flight()}", file=sys.stderr)
+        print(f"sgmon: no {names.labels()} server found{looked}. {_newest_flight()}", file=sys.stderr)
         return NO_SERVER
     try:
         bundle = make(

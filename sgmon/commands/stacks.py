@@ -28,7 +28,7 @@ from sgmon.commands.cause_book import read_user_causes
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.model import LogReading, LogState, Process, RasReading, Role, StackDump
-from sgmon.servers import registry
+from sgmon.servers import names
 
 HELP = "all ranks' stacks, merged"
 NATIVE_COST = (
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         return NO_SERVER
     if server.server is None:
-        print(f"sgmon: no {registry.labels()} server found ({server.looked_for})", file=sys.stderr)
+        print(f"sgmon: no {names.labels()} server found ({server.looked_for})", file=sys.stderr)
         return NO_SERVER
     watched = Watched(settings, Clock(), server.server)
     try:

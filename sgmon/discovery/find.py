@@ -12,7 +12,7 @@ from sgmon.discovery.servers import Launcher, Scan
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Candidate, Orphan, Server, ServerArgs, ServerReading
 from sgmon.proc import exits, fds, net
-from sgmon.servers import registry
+from sgmon.servers import names, registry
 from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
 from sgmon.text import clean, masked_argv
@@ -111,12 +111,12 @@ def _above(base: str, pid: int, scan: Scan) -> Launcher:
     family = registry.family_of_title(argv)
     if family is not None:
         raise TargetError(f"process {pid} ({name}) is {family.label}'s, but its launcher is gone", _others(scan))
-    raise TargetError(f"process {pid} ({name}) is no {registry.labels()} server and belongs to none", _others(scan))
+    raise TargetError(f"process {pid} ({name}) is no {names.labels()} server and belongs to none", _others(scan))
 
 
 def _others(scan: Scan) -> str:
     if not scan.servers:
-        return f"no {registry.labels()} server runs here: without --pid sgmon waits for one"
+        return f"no {names.labels()} server runs here: without --pid sgmon waits for one"
     pids = ", ".join(f"pid {found.stat.pid} ({found.family.label})" for found in scan.servers[:5])
     return f"servers here: {pids} (without --pid the newest is watched)"
 

@@ -58,16 +58,6 @@ def duration_flags() -> frozenset[str]:
     return frozenset().union(*(family.duration_flags for family in _FAMILIES.values()))
 
 
-def start_command() -> str:
-    """The beginning of a usual command that starts a server, for hints."""
-    return families()[0].start_command
-
-
-def labels() -> str:
-    """ "SGLang", "SGLang or vLLM": the families for a sentence."""
-    return " or ".join(family.label for family in _FAMILIES.values())
-
-
 def role_label(name: str, role: Role) -> str:
     """What the family of that name calls a role on the screen: "scheduler", "DP controller", "resource tracker"."""
     return get(name).role_labels.get(role) or role.value.replace("_", " ")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.servers import names, registry
 from sgmon.servers.registry import families
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +79,8 @@ def test_a_naming_is_found(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text('"""Of SGLang."""\n\n\ndef of_vllm() -> str:\n    """As SGLang."""\n    return f"{1} SGLang"\n')
     assert _namings(path) == ["4: of_vllm", "6:  SGLang"]
+
+
+def test_the_names_of_a_first_frame_are_those_of_the_families() -> None:
+    assert names.labels() == " or ".join(family.label for family in registry.families())
+    assert names.start_command() == registry.families()[0].start_command

@@ -75,12 +75,15 @@ async def test_no_key_fails_while_there_is_no_server() -> None:
 
 
 def test_the_first_frame_needs_no_model_no_engine_and_no_probe() -> None:
-    code = "import sys, tui_app.cli, tui_app.watch, tui_app.app; tui_app.cli.watch_parser(); print(*sys.modules)"
+    code = (
+        "import sys, tui_app.cli, tui_app.watch, tui_app.app, widgets.waiting as waiting; tui_app.cli.watch_parser(); "
+        "assert waiting.paint(waiting._OPENING, 100); print(*sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(run.stdout.split())
     late = {
         "sgmon.model",
-        "sgmon.servers",
+        "sgmon.servers.registry",
         "sgmon.watch.engine",
         "sgmon.analyse.store",
         "sgmon.analyse.stacks",

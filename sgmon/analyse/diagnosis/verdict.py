@@ -25,7 +25,7 @@ from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
 from sgmon.analyse.diagnosis.stopped import stopped
 from sgmon.model import Candidate, Evidence, Missing, NextStep, Snapshot, Verdict
-from sgmon.servers import registry
+from sgmon.servers import names, registry
 from sgmon.units import lasting, plural
 
 Rule = Callable[[Context], Verdict | None]
@@ -151,7 +151,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
     left = orphan_facts(snapshot, held)
     return Verdict(
         "waiting",
-        f"no {registry.labels()} server yet",
+        f"no {names.labels()} server yet",
         confidence=1.0,
         rule="no-server",
         evidence=(*driver_facts(snapshot), *held, *left, *looked),

@@ -19,7 +19,7 @@ from sgmon.analyse.nodes.joined import WAITS, not_joined
 from sgmon.analyse.nodes.merge import leads
 from sgmon.analyse.nodes.whole import Whole, judged, link_step, named, on_node, silence, silent_facts, steps_on
 from sgmon.model import Evidence, Missing, NodeView, Rank, Verdict
-from sgmon.servers import registry
+from sgmon.servers import names, registry
 from sgmon.units import plural
 
 Rule = Callable[[Whole], "Verdict | None"]
@@ -55,7 +55,7 @@ def nobody(whole: Whole) -> Verdict | None:
         first = whole.views[0]
         words = f"{first.name}: {silence(whole, first)}" if len(whole.views) == 1 else "no word from any node"
         return Verdict("waiting", words, confidence=1.0, rule="no-node")
-    words = f"no {registry.labels()} server yet on {named(whole.heard)}"
+    words = f"no {names.labels()} server yet on {named(whole.heard)}"
     return Verdict("waiting", words, confidence=1.0, rule="no-server")
 
 

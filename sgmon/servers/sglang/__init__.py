@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers.family import Discovery, Health, OwnTime, ServerFamily
+from sgmon.servers.names import SGLANG
 from sgmon.servers.sglang import args, args_line, ends, health, launch, ranks, rules, server_args, titles
 from sgmon.servers.sglang.clocks import kill_clocks
 from sgmon.servers.sglang.log import RULES
@@ -13,11 +14,11 @@ from sgmon.servers.sglang.start import RULES as START
 
 FAMILY = ServerFamily(
     name="sglang",
-    label="SGLang",
+    label=SGLANG.label,
     package="sglang",
     default_port=server_args.DEFAULT_PORT,
     launched_by="python -m sglang.launch_server, sglang serve, or a process titled sglang::http_server",
-    start_command="python -m sglang.launch_server",
+    start_command=SGLANG.start_command,
     discovery=Discovery(
         recognise=launch.recognise,
         role_of=titles.role_of,

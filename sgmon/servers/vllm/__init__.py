@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sgmon.model.roles import Role
 from sgmon.servers.family import Discovery, Health, ServerFamily
+from sgmon.servers.names import VLLM
 from sgmon.servers.vllm import args, args_line, ends, launch, ranks, rules, server_args, start, titles
 from sgmon.servers.vllm.clocks import kill_clocks
 from sgmon.servers.vllm.log import RULES
@@ -12,11 +13,11 @@ from sgmon.servers.vllm.stacks import STACKS
 
 FAMILY = ServerFamily(
     name="vllm",
-    label="vLLM",
+    label=VLLM.label,
     package="vllm",
     default_port=server_args.DEFAULT_PORT,
     launched_by="vllm serve, python -m vllm.entrypoints.openai.api_server",
-    start_command="vllm serve",
+    start_command=VLLM.start_command,
     discovery=Discovery(
         recognise=launch.recognise,
         role_of=titles.role_of,
