@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from sgmon.analyse.stacks.names import function_name, package_file
 from sgmon.model import Frame, Thread
 from sgmon.text import clean
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 MAX_THREADS = 4096
 MAX_FRAMES = 2048
@@ -17,7 +21,7 @@ _NATIVE_FILE = re.compile(r"\.(?:so[\d.]*|c|cc|cpp|cxx|cu|h|hpp|cuh|S)$|(?:^|/)p
 
 
 #: (name, file, short file, line) as py-spy has them -> the frame: threads of a pool all wait in the same one
-_Known = dict[tuple[str, str, str, "int | None"], Frame]
+_Known: TypeAlias = "dict[tuple[str, str, str, int | None], Frame]"
 
 
 class ParseError(ValueError):
