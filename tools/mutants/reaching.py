@@ -87,20 +87,22 @@ class Reaching:
                 self._files[path].append(data)
 
     def tests(self, path: Path, line: int, *, anywhere: bool) -> list[str]:
-        """The tests that run the line: the fastest of FIRST test files, kept texts, the fastest of each other test
-        file, the others.
+        """The tests that run the line: the fastest of FIRST test files, those of the file that is called after this
+        one, the fastest of each other test file, kept texts, the others.
 
         A line within a statement may be kept as the statement's: the nearest line before it that a test runs counts.
         anywhere: those that run another line of the file follow: what is read once, and what is kept from the first
         call on, shows in no test but the first. Of a file that is read at the import alone: those of the files beside
-        and above it."""
+        and above it, kept texts early."""
+        named = f"/test_{path.stem}.py::"
         of_line = self._of_file(str(path.resolve()))
         if anywhere and not any(of_line.values()):
             beside = {str(one.resolve()) for folder in path.resolve().parents[:2] for one in folder.glob("*.py")}
-            return self._ordered(set().union(*(tests for one in beside for tests in self._of_file(one).values())))
+            tests = set().union(*(tests for one in beside for tests in self._of_file(one).values()))
+            return self._ordered(tests, named, kept_early=True)
         nearest = max((at for at, tests in of_line.items() if tests and at <= line), default=line)
-        near = self._ordered(of_line[nearest])
-        return near + (self._ordered(set().union(*of_line.values()) - set(near)) if anywhere else [])
+        near = self._ordered(of_line[nearest], named)
+        return near + (self._ordered(set().union(*of_line.values()) - set(near), named) if anywhere else [])
 
     def _of_file(self, path: str) -> dict[int, set[str]]:
         """The tests of each line; kept, for reading takes long."""
@@ -112,11 +114,12 @@ class Reaching:
             self._lines[path] = found
         return self._lines[path]
 
-    def _ordered(self, tests: set[str]) -> list[str]:
+    def _ordered(self, tests: set[str], named: str, kept_early: bool = False) -> list[str]:
         by_time = sorted((test for test in tests if test in self.work_s), key=lambda test: (self.work_s[test], test))
         seen: dict[str, str] = {}
         for test in by_time:
             seen.setdefault(test.partition("::")[0], test)
-        alone = list(seen.values())
-        kept = [test for test in by_time if KEPT in test]
-        return list(dict.fromkeys([*alone[:FIRST], *kept, *alone, *by_time]))
+        alone, kept = list(seen.values()), [test for test in by_time if KEPT in test]
+        first = [*alone[:FIRST], *(test for test in by_time if named in test)]
+        then = [*kept, *alone] if kept_early else [*alone, *kept]
+        return list(dict.fromkeys([*first, *then, *by_time]))
