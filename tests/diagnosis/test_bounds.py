@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.diagnosis.blame import idle_gpu
+from sgmon.analyse.diagnosis.context import context_of
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.load import Load, load_fact
 from sgmon.analyse.diagnosis.orphans import orphan_facts, other_servers
 from sgmon.analyse.diagnosis.other_nodes import MOST
 from sgmon.analyse.diagnosis.silence_limits import Limits, cpu_alone_s, disk_quantum_s, limits
+from sgmon.analyse.diagnosis.slowness import slowness
 from sgmon.analyse.diagnosis.verdict import diagnose
 from sgmon.model import (
     ActivityClock,
@@ -177,6 +179,18 @@ def test_when_a_milestone_is_late(t: float, narrow: bool, late: bool) -> None:
     snapshot = start(t, past(narrow=narrow), "load_begin")
     assert usual.is_late(snapshot) is late
     assert bool(usual.late_words(snapshot)) is late
+
+
+@pytest.mark.parametrize(
+    ("usual_s", "took_s", "slow"),
+    # half as long again, and 30 s more at least
+    [(100.0, 150.0, False), (100.0, 150.1, True), (10.0, 40.0, False), (10.0, 40.1, True), (0.0, 999.0, False)],
+)
+def test_how_much_longer_than_usual_a_phase_may_take(usual_s: float, took_s: float, slow: bool) -> None:
+    begun = Milestone("load_begin", "begin", "weights", 1, seen_t=0.0)
+    log = LogState(milestones=(begun,), last_milestone=begun, phase="weights")
+    found = slowness(context_of(Snapshot(t=took_s, log=log, phase="weights", usual_s=(("weights", usual_s),))), [])
+    assert (found is not None) is slow
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sgmon.analyse.log.envelope import Envelope
 from sgmon.analyse.log.errors import snake
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.index import LogIndex
@@ -247,3 +248,21 @@ def test_what_comes_after_the_last_line_end_is_kept_for_the_next_reading() -> No
         made.feed(LogReading("f", text=text), float(t))
     state = made.state()
     assert (state.lines, [one.name for one in state.milestones]) == (2, ["load_begin"])
+
+
+def test_a_weak_prefix_is_learned_when_it_is_seen_again() -> None:
+    line = f"note: {AT}Load weight begin. avail mem=1.00 GB"
+    assert Envelope(RULES).learn([line]) is None
+    assert Envelope(RULES).learn([line, line]) == 1
+
+
+def test_a_warning_of_glog_is_not_the_servers() -> None:
+    own = f"{AT}WARNING: x\n"
+    assert [fold(text).warnings for text in (own, f"{own}W0129 13:12:39.123456 12 a.cc:1] x\n")] == [1, 1]
+
+
+def test_how_far_the_writer_is_goes_to_the_panel() -> None:
+    index = LogIndex(live=False)
+    index.follow(LogReading("f", text="x\n", writer_offset=2))
+    index.close()
+    assert index.writer_offset == 2

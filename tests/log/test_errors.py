@@ -58,6 +58,8 @@ def test_the_oom_sentence_is_no_oom() -> None:
     nine = died.replace("-3)", "-9)")
     assert cause(nine) == ("killed_sigkill", 1, "")
     assert cause(raised("TP1", "ValueError: bad") + nine) == ("value_error", 5, "TP1")
+    hint = "[2026-01-29 13:13:48 TP1] Context: self.device='cuda' self.gpu_id=1\n"
+    assert cause(hint + raised("TP1", "RuntimeError: bad") + nine)[::2] == ("invalid_device", "TP1")  # type: ignore[index]
 
 
 def test_a_rank_killed_beats_its_survivors() -> None:

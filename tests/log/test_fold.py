@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.fold import TAIL, LogFold
 from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.shapes import shape_of
 from sgmon.model import LogReading, LogState
@@ -97,6 +97,17 @@ def test_when_a_bar_moved_is_when_it_was_seen_first() -> None:
         LogReading("l", text="\rLoading safetensors checkpoint shards:  22% Completed | 2/9 [00:02<00:09]"), 30.0
     )
     assert [bar.moved_t for bar in made.state().bars] == [30.0]
+
+
+def test_the_newest_of_many_frames_in_one_line_counts() -> None:
+    """More of them than are kept of a line without an end."""
+    frames = [f"\r{done // 9:3}% Completed | {done}/900 [00:01<00:09,  1.18s/it]{' ' * 50}" for done in range(1, 901)]
+    assert len("".join(frames)) > TAIL
+    made = LogFold()
+    made.feed(LogReading("l", text="[2026-01-29 13:13:07 TP0] Load weight begin. avail mem=9.0 GB\n"), 0.0)
+    for t in range(9):
+        made.feed(LogReading("l", text="".join(frames[100 * t : 100 * (t + 1)])), float(t))
+    assert [(one.done, one.moved_t) for one in made.state().bars] == [(900, 8.0)]
 
 
 def test_bars_and_other_ranks_on_one_line() -> None:

@@ -235,7 +235,7 @@ def _evidence(context: Context, blame: Blame | None) -> tuple[Evidence, ...]:
         found += [quiet_fact(context, first), *_position(context, first)]
         stack = _stack_fact(first)
         found += [stack] if stack is not None else []
-        found += [wait_fact(context, v) if v.wait.text else quiet_fact(context, v) for v in blame.waiters[:1]]
+        found += [wait_fact(context, v) for v in blame.waiters[:1]]
         found.append(Evidence(blame.signal, f"{names(blame.culprits)}: {blame.why}"))
     else:
         found += [quiet_fact(context, v) for v in context.ranks[:2]]
