@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from sgmon.model import Event, ServerReading
+from sgmon.analyse.diagnosis.clocks import kill_clocks
+from sgmon.analyse.diagnosis.context import context_of
+from sgmon.model import Event, Server, ServerReading, Snapshot
 from tests.diagnosis.world import World
 
 
@@ -24,3 +26,9 @@ def test_a_timeout_above_the_server_is_a_clock() -> None:
     world.run(40)
     assert world.verdict.state == "stalled"
     assert any("ends this server in" in e.text for e in world.verdict.evidence)
+
+
+def test_a_timeout_above_the_server_is_read_in_the_clock_of_the_watch() -> None:
+    server = Server(100, 1, kill_pid=90, kill_s=120.0, kill_epoch=1_795_000_000.0)
+    clocks = kill_clocks(context_of(Snapshot(t=30.0, epoch=1_795_000_020.0, server=server)))
+    assert [(clock.left_s, clock.outside) for clock in clocks] == [(70.0, True)]
