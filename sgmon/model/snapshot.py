@@ -226,15 +226,18 @@ class Snapshot(Struct, frozen=True):
         better for a line that was there before the watch, where it is the same clock: after the server began.
         """
         seen_t = milestone.seen_t
+        known_t = seen_t if self.log.is_dated(seen_t) else None
         if milestone.t is None:
-            return seen_t if self.log.is_dated(seen_t) else None
+            return known_t
         clock = milestone.t - self.log_zone_s
         dated = clock - self.epoch
         if seen_t is None:
             return dated
         began = self.server.started_epoch if self.server is not None else None
         same_clock = began is None or clock >= began - SAME_CLOCK_S
-        return dated if same_clock and dated <= seen_t - READ_LATE_S else seen_t
+        if not same_clock:
+            return known_t
+        return dated if dated <= seen_t - READ_LATE_S else seen_t
 
 
 class NodeView(Struct, frozen=True):

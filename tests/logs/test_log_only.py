@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
+from msgspec.structs import replace
 
+from sgmon.analyse.activity.marks import log_marks
 from sgmon.analyse.store import Store
 from sgmon.collect.logs.stream import Stream
 from sgmon.collect.probes.base import Clock
 from sgmon.export.json import status_report
-from sgmon.model import Event, LogReading, ServerReading, Snapshot
+from sgmon.model import Event, LogReading, Server, ServerReading, Snapshot
 from widgets.phases import rank_rows
 
 STAMP = "[2026-01-02 03:04:0{}{}]"
@@ -88,6 +90,11 @@ def test_text_that_came_at_once_through_a_pipe_is_of_unknown_age():
     assert any("of unknown age" in fact.text for fact in old.verdict.evidence)
     assert old.passed_t(old.log.milestones[0]) is None and rank_rows(old)[0].for_s is None
     assert status_report(old).log.quiet_s is None
+    dated = watch((1.0, piece(START, "stdin", undated=True)))
+    assert list(log_marks(old.log)) == list(log_marks(dated.log)) == []  # no sign of activity of any rank
+    another = replace(dated, server=Server(1, 1, started_epoch=dated.epoch + 86_400))
+    assert dated.passed_t(dated.log.milestones[0]) is not None
+    assert another.passed_t(another.log.milestones[0]) is None  # its dates are of no clock of this server
     ended = watch((1.0, piece(undated, "stdin", undated=True)), (1.2, piece("", "stdin", change="ended")))
     assert ended.verdict.evidence[0].text.startswith("ended, ")
     grows = watch((1.0, piece(undated, undated=True)), (3.0, piece("more\n")), until=6.0)

@@ -31,15 +31,15 @@ def process_marks(old: Process, new: Process, history: History, t: float, leads:
 
 
 def log_marks(log: LogState) -> Iterator[tuple[str, Mark]]:
-    """(rank, mark): the last line, each rank's last milestone, each bar that moved."""
-    if log.last_activity_t is not None:
+    """(rank, mark): the last line, each rank's last milestone, each bar that moved. Undated text gives none."""
+    if log.last_activity_t is not None and log.activity_is_dated:
         rank = log.last_line.rank if log.last_line is not None else ""
         yield rank, Mark("log", log.last_activity_t, f"log line {log.lines}")
     for progress in log.ranks:
-        if progress.seen_t is not None:
+        if progress.seen_t is not None and log.is_dated(progress.seen_t):
             yield progress.rank, Mark("log", progress.seen_t, f"log: {progress.milestone}")
     for bar in log.bars:
-        if bar.moved_t is not None:
+        if bar.moved_t is not None and log.is_dated(bar.moved_t):
             yield bar.rank, Mark("bar", bar.moved_t, f"bar at {bar.done}/{bar.total}", is_over=bar.finished)
 
 
