@@ -6,14 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from sgmon.collect import source as source_module
 from tests.fakenvml.library import State, build
 from tests.faults.screen import Screen
 from tests.faults.world import World
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict is drawn each 100 ms instead of 250: a test waits for one after each of its steps."""
+    monkeypatch.setattr(source_module, "TICK_S", 0.1)
+
+
+@pytest.fixture(scope="package")
 def screen() -> Iterator[Screen]:
-    """One dashboard for all faults of a module; a panel's own error fails the test."""
+    """One dashboard for all faults; a panel's own error fails the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SGMON_STRICT_PANELS", "1")
         made = Screen()
