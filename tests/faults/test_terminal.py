@@ -21,7 +21,7 @@ from tests.faults.screen import Screen
 from tests.faults.watching import watching
 from tests.faults.world import World
 from tests.ui import fakes
-from tests.ui.screen import running, text_of
+from tests.ui.screen import resize, running, text_of
 from tests.ui.test_terminal import Terminal, closing, is_restored
 
 LIMIT_S = 90.0
@@ -31,11 +31,11 @@ async def test_a_tiny_terminal() -> None:
     """Nothing fails, keys are answered, and with room again everything stands there."""
     async with running(fakes.stuck(), size=(1, 1)) as (app, _, pilot):
         for width, height in ((1, 1), (2, 1), (1, 40), (300, 1), (5, 2), (20, 3)):
-            await pilot.resize_terminal(width, height)
+            await resize(pilot, width, height)
             for key in ("v", "escape", "question_mark", "escape", "4", "z", "z", "1"):
                 app.simulate_key(key)
             await pilot.pause()
-        await pilot.resize_terminal(120, 40)
+        await resize(pilot, 120, 40)
         await pilot.pause()
         assert "STALLED" in text_of(app)
 
@@ -43,7 +43,7 @@ async def test_a_tiny_terminal() -> None:
 async def test_down_to_one_cell_and_back() -> None:
     async with running(fakes.stuck()) as (app, _, pilot):
         for width, height in ((40, 10), (10, 4), (1, 1), (120, 40)):
-            await pilot.resize_terminal(width, height)
+            await resize(pilot, width, height)
             await pilot.pause()
         assert "STALLED" in text_of(app)
 

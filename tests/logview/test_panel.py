@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from sgmon.analyse.log.index import LogIndex
 from sgmon.model import LogLine, LogReading
 from tests.logview.fakes import dated, describe, index_of, reading, settle, snapshot
+from tests.ui.screen import resize
 from widgets.logview import HELD_BACK, LogPanel
 
 
@@ -322,7 +323,7 @@ async def test_every_size(path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await show(pilot)
         for width, height in ((60, 15), (20, 3), (200, 60), (10, 1), (80, 24)):
-            await pilot.resize_terminal(width, height)
+            await resize(pilot, width, height)
             await pilot.pause()
             await press(pilot, "up", "pageup", "l", "down")
             assert len(app.panel.lines) <= max(1, height)

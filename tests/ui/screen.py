@@ -41,6 +41,14 @@ async def running(
         yield app, engine, pilot
 
 
+async def resize(pilot: Pilot[int], width: int, height: int) -> None:
+    """The terminal has another size, and the screen is laid out for it: on a loaded machine that is a while later."""
+    await pilot.resize_terminal(width, height)
+    app = pilot.app
+    while app.size != (width, height) or app.screen._compositor.size != (width, height):
+        await pilot.pause()
+
+
 async def give(engine: fakes.FakeEngine, pilot: Pilot[int], snapshot: Snapshot) -> None:
     engine.give(snapshot)
     await pilot.pause()

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from sgmon.model import LogReading, Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
-from tests.ui.screen import SIZES, give, rows_of, running, text_of
+from tests.ui.screen import SIZES, give, resize, rows_of, running, text_of
 from tui_app.app import SgmonApp
 from tui_app.help_screen import HelpScreen
 from tui_app.messages import SnapshotArrived
@@ -475,7 +475,7 @@ async def test_an_empty_snapshot_is_no_trouble() -> None:
 async def test_resize_through_all_layouts() -> None:
     async with running(fakes.stuck(), (200, 50)) as (app, _, pilot):
         for size in ((60, 15), (120, 40), (30, 8), (80, 60), (60, 40), (120, 20), (200, 50)):
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             await pilot.pause()
             assert "STALLED" in rows_of(app)[0]
             assert len(rows_of(app)) == size[1]

@@ -18,7 +18,7 @@ from sgmon.model import Snapshot
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.pictures import Difference, describe, rows_of, svg_of, write_side_by_side
-from tests.ui.screen import give, running
+from tests.ui.screen import give, resize, running
 
 SIZES = ((60, 15), (80, 24), (100, 30), (120, 40), (200, 50), (60, 50))
 KEPT = Path(__file__).parent / "__snapshots__" / "test_snapshots"
@@ -92,7 +92,7 @@ async def _pictures(situation: Snapshot, theme: str, folder: Path, monkeypatch: 
     folder.mkdir()
     async with running(situation, SIZES[0], settings, folder / "server.log") as (app, engine, pilot):
         for size in SIZES:
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             await give(engine, pilot, situation)
             await pilot.pause()
             made.append(svg_of(app, theme == "light"))

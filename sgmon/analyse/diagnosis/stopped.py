@@ -26,16 +26,17 @@ def stopped(context: Context) -> Verdict | None:
     waiting = [v for v in others if not v.active(context.t)]
     own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
     stage = context.phases.during(own)
+    be = "is" if everyone or len(halted) == 1 else "are"
     if frozen:
-        headline = f"{'the whole server' if everyone else names} is frozen by its cgroup {stage} (docker pause?)"
+        headline = f"{'the whole server' if everyone else names} {be} frozen by its cgroup {stage} (docker pause?)"
     elif traced:
         tracer = traced[0].tracer_pid
         who = f"(pid {tracer})" if tracer else "(its pid is not known)"
-        headline = f"{names} is held by a debugger {who} {stage}"
+        headline = f"{names} {be} held by a debugger {who} {stage}"
     elif everyone:
         headline = f"the whole server is paused {stage} (Ctrl-Z or SIGSTOP)"
     else:
-        headline = f"{names} is paused (SIGSTOP) {stage}"
+        headline = f"{names} {be} paused (SIGSTOP) {stage}"
     if waiting and not everyone:
         verb = "waits" if len(waiting) == 1 else "wait"
         headline += f"; {plural(len(waiting), 'other rank')} {verb} for it"
