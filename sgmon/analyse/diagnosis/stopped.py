@@ -26,9 +26,11 @@ def stopped(context: Context) -> Verdict | None:
     waiting = [v for v in others if not v.active(context.t)]
     own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
     stage = context.phases.during(own)
-    be = "is" if everyone or len(halted) == 1 else "are"
+    be, group = ("is", "its") if everyone or len(halted) == 1 else ("are", "their")
     if frozen:
-        headline = f"{'the whole server' if everyone else names} {be} frozen by its cgroup {stage} (docker pause?)"
+        headline = (
+            f"{'the whole server' if everyone else names} {be} frozen by {group} cgroup {stage} (docker pause?)"
+        )
     elif traced:
         tracer = traced[0].tracer_pid
         who = f"(pid {tracer})" if tracer else "(its pid is not known)"
