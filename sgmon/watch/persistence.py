@@ -42,7 +42,7 @@ class Persistence:
 
     def __init__(self, epoch: float, history: StartDatabase | None = None, *, simulated: bool = False) -> None:
         self.ring = ring_buffer.RingBuffer(epoch)
-        self.saved: tuple[str, ...] = ()
+        self.saved: tuple[str, ...] = ()  # the newest last; older files are gone from the disk, too
         self._history = history
         self._simulated = simulated  # also for a simulated server
         self._finished: queue.SimpleQueue[Reading | Path] = queue.SimpleQueue()
@@ -204,7 +204,7 @@ class Persistence:
                 return events
             if isinstance(result, Path):
                 if str(result) not in self.saved:
-                    self.saved = (*self.saved, str(result))
+                    self.saved = (*self.saved, str(result))[-ring_buffer.KEPT_FILES :]
                 result = ProbeReading("flight")
             if isinstance(result, Baseline):
                 events.append(Event(t, "baseline", result))

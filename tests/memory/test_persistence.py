@@ -14,6 +14,7 @@ from sgmon.history.database import DatabaseError, StartDatabase
 from sgmon.history.from_snapshot import start_of
 from sgmon.model import Baseline, Event, ProbeReading, Snapshot
 from sgmon.recording import codec
+from sgmon.recording.ring_buffer import KEPT_FILES
 from sgmon.watch import persistence as persistence_module
 from sgmon.watch.persistence import CORRECTED_S, SETTLE_S, Persistence
 from tests.memory import watches
@@ -102,6 +103,16 @@ def test_asked_for_it_is_saved_at_once() -> None:
     persistence.save_flight()
     _look(persistence, snapshot())
     assert persistence.saved[0].endswith("-asked.jsonl.gz")
+
+
+def test_files_that_had_to_go_are_not_named_as_saved() -> None:
+    persistence = _persistence()
+    for t in range(KEPT_FILES + 3):
+        persistence.look(snapshot(t=float(t)))
+        persistence.save_flight()
+        _look(persistence, snapshot(t=float(t)))
+    assert len(persistence.saved) == KEPT_FILES
+    assert all(Path(path).exists() for path in persistence.saved)
 
 
 def test_a_folder_that_cannot_be_written_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
