@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import gc
 import os
 import re
@@ -48,6 +49,10 @@ LINES_A_SECOND = 5
 #: seconds of the watch between two keys
 KEY_EVERY_S = 60.0
 SETTLED_H = 4.0
+MALLINFO = (
+    *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks"),
+    "keepcost",
+)
 KEYS = (
     *("v", "escape", "4", "4", "escape", "D", "escape", "3", "enter", "escape", "2", "escape"),
     "?",
@@ -64,6 +69,7 @@ class Sample(NamedTuple):
     hours: float
     rss_mib: float
     blocks: int  # memory blocks that Python has allocated
+    heap_mib: float  # in use in the heap of C, where Python puts what is larger than 512 bytes
     traced_mib: float | None
     fds: int
     threads: int
@@ -212,6 +218,7 @@ def taken(hours: float, screens: int) -> Sample:
         hours,
         pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
         sys.getallocatedblocks(),
+        heap_bytes() / 2**20,
         tracemalloc.get_traced_memory()[0] / 2**20 if tracemalloc.is_tracing() else None,
         len(os.listdir("/proc/self/fd")),
         len(os.listdir("/proc/self/task")),
@@ -222,6 +229,20 @@ def taken(hours: float, screens: int) -> Sample:
             {f"{one.__module__}.{one.__qualname__}": one.cache_info().currsize for one in objects if _is_cache(one)}
         ),
     )
+
+
+class MallInfo(ctypes.Structure):
+    """``struct mallinfo2`` of glibc (mallinfo(3)): uordblks is in use, hblkhd was mapped for single large pieces."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in MALLINFO)
+
+
+def heap_bytes() -> int:
+    """Bytes in use in the heap of C, over all threads. Raises AttributeError without glibc 2.33 or newer."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = MallInfo
+    info = mallinfo2()
+    return int(info.uordblks + info.hblkhd)
 
 
 def packed(numbers: dict[str, int]) -> bytes:
@@ -362,7 +383,16 @@ def table(result: Result) -> Iterator[str]:
     )
     yield ""
     traced = samples[0].traced_mib is not None
-    fields = ["rss_mib", "blocks", *(["traced_mib"] if traced else []), "fds", "threads", "widgets", "screens"]
+    fields = [
+        "rss_mib",
+        "blocks",
+        "heap_mib",
+        *(["traced_mib"] if traced else []),
+        "fds",
+        "threads",
+        "widgets",
+        "screens",
+    ]
     yield "| hours | " + " | ".join(field.replace("_mib", ", MiB") for field in fields) + " |"
     yield "|---" * (len(fields) + 1) + "|"
     for one in samples:
