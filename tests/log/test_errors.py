@@ -42,10 +42,15 @@ def test_a_traceback_that_has_just_begun_under_a_harmless_title_is_no_error() ->
     assert cause(f"{text}Traceback (most recent call last):") is None
 
 
-def test_a_harmless_title_counts_in_an_envelope_too() -> None:
-    lines = [f"{SIGQUIT[:22]}x"] * 9 + [f"{SIGQUIT[:22]}Ignore import error when loading sglang.srt.models.x: no"]
+@pytest.mark.parametrize("head", ["", "llm-1  | "])
+@pytest.mark.parametrize(
+    "title",
+    ["Ignore import error when loading sglang.srt.models.x: no", "Exception in ASGI application", "x init traceback"],
+)
+def test_a_harmless_title_counts_in_an_envelope_too(title: str, head: str) -> None:
+    lines = [f"{SIGQUIT[:22]}x"] * 9 + [f"{SIGQUIT[:22]}{title}"]
     lines += ["Traceback (most recent call last):", '  File "/x/a.py", line 1, in f', "ImportError: no", "", lines[0]]
-    assert cause("".join(f"llm-1  | {line}\n" for line in lines)) is None
+    assert cause("".join(f"{head}{line}\n" for line in lines)) is None
 
 
 def test_sigquit_before_the_traceback() -> None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 KEYS = ("% Completed |", "%|")
 
 _FRAME = re.compile(
-    r"(?P<desc>(?:\[[A-Za-z]{1,40}\])?[^\]\r\n|]{0,120}?)"
+    r"(?P<desc>(?:\[[A-Za-z]{1,40}\])?(?:[^\]\r\n|]|(?<=\d)\](?=\))){0,120}?)"  # "(W=torch.Size([4096, 7168]))"
     r":?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
     r"(?P<done>\d{1,12}(?:\.\d{1,6})?[kMGT]?)/(?P<total>\d{1,12}(?:\.\d{1,6})?[kMGT]?)(?=[ \[\r\n]|$)"
     r"(?P<rate> \[[^\]\r\n]{0,60}\]?)?"

@@ -214,3 +214,11 @@ def test_the_rest_of_a_frame_of_a_bar_is_no_activity() -> None:
     for t, text in ((2.0, f"\r{bar}"), (3.0, "<00:03,  3.0s/it]")):
         made.feed(LogReading("l", text=text), t)
     assert made.state().last_activity_t == 2.0
+
+
+@pytest.mark.parametrize("said", ["DeepGemm(fp8_gemm_nt) warmup (W=torch.Size([4096, 7168]))", "DeepGEMM warmup"])
+def test_a_bar_of_either_spelling_is_of_deepgemm(said: str) -> None:
+    state = fold(
+        f"(Worker pid=7) INFO 11-29 12:00:00 [r.py:1] x\n\r{said}:  50%|##   | 11/22 [06:15<06:15, 34.1s/it]"
+    )
+    assert [bar.name for bar in state.bars] == ["jit_deepgemm"]
