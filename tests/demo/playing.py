@@ -47,6 +47,18 @@ def processes(server: DemoServer) -> dict[str, int]:
     return found
 
 
+def zombies(server: DemoServer) -> int:
+    """How many ranks are dead and not waited for by the launcher: they have no title any more."""
+    found = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        found += name.startswith("sglang::sched") and rest.split()[0] == "Z" and rest.split()[3] == str(server.pid)
+    return found
+
+
 def rank_pid(server: DemoServer, rank: int) -> int:
     return eventually(lambda: processes(server).get(f"sglang::scheduler_TP{rank}"))
 

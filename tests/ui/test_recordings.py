@@ -33,6 +33,7 @@ def moments(path: Path) -> list[Snapshot]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_real_starts_fit(size: tuple[int, int]) -> None:
     async with running(Snapshot(), size) as (app, engine, pilot):
