@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from sgmon.imports import without
-
-with without("ssl"):  # 4.5 MiB for streams over TLS, of which the screen opens none
-    import asyncio
 
 from textual import events
 from textual.app import SystemCommand

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import socket
 import struct
@@ -91,22 +90,20 @@ def test_refused_costs_no_connection_and_no_httpx(closed_port):
     assert done.stdout.split() == ["refused", "False", "2.0"], done.stderr
 
 
-@pytest.mark.parametrize(("secure", "one_look", "loaded"), [(0, 0, ""), (1, 1, "ssl"), (1, 0, "httpx ssl")])
-def test_only_a_watch_over_tls_takes_httpx_and_then_without_its_command_line(listener, secure, one_look, loaded):
+def test_one_look_does_without_httpx_and_a_watch_without_its_command_line(listener):
     port = listener.getsockname()[1]
-    answer(listener, OK)
+    answer(listener, OK, OK)
     script = (
         "import sys\n"
         "from sgmon.collect.probes.base import Clock, Watched\n"
-        "from sgmon.collect.probes.health_request import Target\n"
         "from sgmon.collect.probes.port import PortProbe\n"
         "from sgmon.settings import Settings\n"
-        f"probe = PortProbe(Watched(Settings(), Clock(), one_look={one_look}))\n"
-        f"print(probe._get(Target('127.0.0.1', {port}, secure=bool({secure}))).answer)\n"
-        "print(*(name for name in ('click', 'httpx', 'ssl') if name in sys.modules))\n"
+        "for one_look in True, False:\n"
+        f"    probe = PortProbe(Watched(Settings(port={port}), Clock(), one_look=one_look))\n"
+        "    print(probe.read().status, 'httpx' in sys.modules, 'click' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines() == ["reset" if secure else "http", loaded], done.stderr
+    assert done.stdout.splitlines() == ["200 False False", "200 True False"], done.stderr
 
 
 def test_status_client_and_owner(watch, listener):
@@ -337,18 +334,8 @@ def certificate(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=[True, False], ids=["httpx", "without httpx"])
-def maybe_httpx(request, monkeypatch) -> None:
-    if not request.param:
-        find = importlib.util.find_spec
-        monkeypatch.setattr(
-            importlib.util, "find_spec", lambda name, *rest: None if name == "httpx" else find(name, *rest)
-        )
-        monkeypatch.setitem(sys.modules, "httpx", None)
-
-
 @pytest.mark.parametrize("said", [True, False])
-def test_tls(watch, listener, certificate, said, maybe_httpx):
+def test_tls(watch, listener, certificate, said):
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -374,7 +361,7 @@ def test_tls(watch, listener, certificate, said, maybe_httpx):
     assert probe.read().status == 200
 
 
-def test_plain_http_where_tls_was_announced(watch, listener, short, maybe_httpx):
+def test_plain_http_where_tls_was_announced(watch, listener, short):
     answer(listener, b"HTTP/1.1 400 Bad Request\r\n\r\n")
     reading = PortProbe(watch(server(listener.getsockname()[1], ssl=True))).read()
     assert reading.answer == "reset"

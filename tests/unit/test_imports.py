@@ -50,9 +50,8 @@ def test_json_loads_no_library_that_a_look_does_without(argv: list[str]) -> None
     assert _loaded(run, screen + rare) == []
 
 
-def test_the_screen_and_a_plain_request_load_no_tls() -> None:
-    run = "import tui_app.watch, tui_app.app, sgmon.collect.probes.plain_http"
-    assert _loaded(run, ["ssl", "hashlib", "httpx", "urllib.request"]) == []
+def test_a_single_request_loads_no_tls() -> None:
+    assert _loaded("import sgmon.collect.probes.plain_http", ["ssl", "hashlib", "httpx", "urllib.request"]) == []
 
 
 def test_the_nvml_process_loads_little() -> None:

@@ -1,5 +1,4 @@
-"""The health request by the standard library alone: without TLS, for one look, and for a collector on a machine that
-has no httpx."""
+"""The health request by the standard library alone: for one look, and for a collector on a machine without httpx."""
 
 from __future__ import annotations
 

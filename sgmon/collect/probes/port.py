@@ -4,6 +4,7 @@ each /health makes the server generate a token and write log lines."""
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -51,18 +52,16 @@ class PortProbe:
         self._tls = self._tls_tried = False
         self._unanswered = 0
         self._path = ""
-        self._clients: dict[bool, HealthClient | PlainClient] = {}  # with TLS, and without
         self.interval_s = LOOK_S
 
-    def _client(self, secure: bool) -> HealthClient | PlainClient:
+    @cached_property
+    def _client(self) -> HealthClient | PlainClient:
         """Made with the first request: until somebody listens nothing of HTTP is imported."""
-        if secure not in self._clients:
-            self._clients[secure] = health_client(secure, asks_once=self._watched.one_look)
-        return self._clients[secure]
+        return health_client(asks_once=self._watched.one_look)
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
+        if "_client" in self.__dict__:
+            self._client.close()
 
     def read(self) -> PortReading | None:
         server = self._watched.server
@@ -168,11 +167,11 @@ class PortProbe:
         secure = (server is not None and server.args.ssl) or self._tls
         if reading.uds and pid is not None:
             with connectable(self._watched.settings.proc_root, pid, reading.uds) as path:
-                self._client(secure).open(path)
+                self._client.open(path)
                 found = self._exchange(Target("", 0, secure, path))
             return self._answered(reading, secure, *found)
         target = Target(reading.asked or asked_host(reading.host, ()), reading.port, secure)
-        self._client(secure).open()  # importing httpx is no part of the latency
+        self._client.open()  # importing httpx is no part of the latency
         namespace = self._namespace(pid)
         if not namespace:
             return self._answered(reading, secure, *self._exchange(target))
@@ -214,14 +213,12 @@ class PortProbe:
             self._tls_tried = True
             self._tls = speaks_tls(target, CONNECT_S)
             if self._tls:
-                self._client(secure=True).open()
                 start = self._now()
                 got = self._get(target._replace(secure=True))
         return got, self._now() - start
 
     def _get(self, target: Target) -> Answer:
-        limit_s = ANSWER_S if self._was_ready else FIRST_ANSWER_S
-        return self._client(target.secure).get(target, self._path, limit_s, CONNECT_S)
+        return self._client.get(target, self._path, ANSWER_S if self._was_ready else FIRST_ANSWER_S, CONNECT_S)
 
     def _next(self, reading: PortReading) -> float:
         if reading.status == 200:
