@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -61,9 +62,13 @@ class _Loop:
 
 
 def exchange(mutant: Mutant) -> None:
-    """Gives the functions of the file their changed code, and empties all caches of functions."""
+    """Gives the functions of the file their changed code, and empties all caches of functions.
+
+    What is imported at its first use is imported here."""
+    importlib.import_module(".".join(Path(mutant.path).with_suffix("").parts).removesuffix(".__init__"))
     path = str(Path(mutant.path).resolve())
     changed = {code.co_qualname: code for code in _codes(compile(mutant.make(), path, "exec", dont_inherit=True))}
+    gc.unfreeze()  # what tests/conftest.py has frozen is not listed
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename == path:
             new = changed.get(thing.__code__.co_qualname)
