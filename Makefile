@@ -12,15 +12,19 @@ WORKERS ?= 4
 # pytest reads all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check format lint types layers versions audit real-server real-vllm test-real bench mutants goldens snapshots screenshots man lock clean
+.PHONY: demo test check format lint types layers versions compiled audit real-server real-vllm test-real bench mutants goldens snapshots screenshots man lock clean
 
 demo: $(READY)
 	@$(BIN)/sgmon demo $(SCENARIO)
 
 # Half of a test's time is waiting (for a server, an interval, a deadline): four workers keep two cores busy.
 test: $(READY)
-	@$(MAKE) --no-print-directory -j 2 check
+	@$(MAKE) --no-print-directory -j 2 check compiled
 	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile
+
+# The byte code of the tests of a fresh tree: once, beside the checks, and not by each worker.
+compiled: $(READY)
+	@[ -d tests/__pycache__ ] || $(BIN)/pytest -q --collect-only >/dev/null || true
 
 check: types versions format lint layers
 
