@@ -27,6 +27,7 @@ LONGEST = (
     "tests/nodes/test_hosts_by_ssh.py",
     "tests/soak/test_replaced.py",
     "tests/security/test_traced.py",
+    "tests/logs/test_journald.py",
     "tests/stacks/test_command.py",
     "tests/e2e/test_screen.py",
     "tests/memory/test_replay_screen.py",
