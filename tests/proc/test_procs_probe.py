@@ -12,6 +12,7 @@ import pytest
 from sgmon.collect.probes import worker as worker_module
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.procs import ProcsProbe
+from sgmon.discovery.tree import Members
 from sgmon.model import Role, Server, ServerArgs
 from sgmon.proc import fds, stat
 from sgmon.settings import Settings
@@ -167,6 +168,22 @@ def test_a_process_that_vanishes_in_the_middle(scene, monkeypatch):
     assert (seen.gone, seen.rank, seen.state, seen.exit_code) == (True, "TP1", "X", None)
     assert "unknown" in seen.exit_source
     assert scene.by_pid()[120].gone, "kept"
+
+
+def test_proc_that_goes_in_the_middle_of_a_look_is_no_end_of_a_process(scene, monkeypatch, tmp_path):
+    scene.read()
+    refresh = Members.refresh
+
+    def goes_after_it(members, forget=False):
+        refresh(members, forget)
+        scene.fake.root.rename(tmp_path / "away")
+
+    monkeypatch.setattr(Members, "refresh", goes_after_it)
+    with pytest.raises(FileNotFoundError):
+        scene.read()
+    (tmp_path / "away").rename(scene.fake.root)
+    monkeypatch.undo()
+    assert [(p.pid, p.alive) for p in scene.read().processes] == [(100, True), (110, True), (120, True)]
 
 
 def test_a_zombie_with_its_status(scene):

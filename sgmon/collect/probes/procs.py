@@ -6,6 +6,8 @@ all threads each five seconds; maps while weights are mapped. Helpers and compil
 
 from __future__ import annotations
 
+import os
+
 from msgspec.structs import replace
 
 from sgmon.collect.probes import member_roles
@@ -144,7 +146,9 @@ class Tree:
                     raise
                 if not files.is_gone(err):
                     self._hide(pid, files.missing("proc", err, self._root))
-                elif self._exit_statuses.lives_hidden(pid):
+                    continue
+                os.stat(f"{self._root}/stat")  # raises where /proc itself has gone meanwhile: then nothing has ended
+                if self._exit_statuses.lives_hidden(pid):
                     self._hide(pid, _HIDDEN)
                 else:
                     self._end(pid, None)
