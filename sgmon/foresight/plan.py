@@ -37,20 +37,32 @@ def _plans(start: Start) -> Iterator[MemoryPlan]:
     free = [gpu.free_bytes for gpu in start.gpus if gpu.free_bytes is not None]
     # the ranks agree on the least that any of them has
     common = min(free, default=None) if _shares_free(start) else None
+    shares = _shares(start)
     for gpu in start.gpus:
         if gpu.free_bytes is None or gpu.usable_bytes is None:
             continue
-        yield _plan(start, gpu, gpu.free_bytes if common is None else common, least, expected, token)
+        share = shares[gpu.total_bytes or 0]
+        yield _plan(start, gpu, gpu.free_bytes if common is None else common, share, least, expected, token)
+
+
+def _shares(start: Start) -> dict[int, Share | None]:
+    """Total bytes of a GPU -> the share of it that the server takes."""
+    share, env = start.family.start.memory.share, dict(start.facts.env)
+    totals = {gpu.total_bytes or 0 for gpu in start.gpus}
+    return {total: share(start.args, total, start.version, start.facts.installed, env) for total in totals}
 
 
 def _plan(
-    start: Start, gpu: RankGpu, free: int, least: int | None, expected: int | None, token: int | None
+    start: Start,
+    gpu: RankGpu,
+    free: int,
+    share: Share | None,
+    least: int | None,
+    expected: int | None,
+    token: int | None,
 ) -> MemoryPlan:
     usable = gpu.usable_bytes or 0
     context = _context(start)
-    share = start.family.start.memory.share(
-        start.args, gpu.total_bytes or 0, start.version, start.facts.installed, dict(start.facts.env)
-    )
     budget, most = _budget(start, share, usable, free, context)
     kv = None if budget is None or expected is None else max(0, budget - expected)
     tokens = None if kv is None or token is None else kv // token
