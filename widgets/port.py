@@ -62,18 +62,19 @@ def select(snapshot: Snapshot) -> PortView:
         has_ended=has_ended(snapshot),
         was_ready=snapshot.log.ready_line is not None,
         for_s=None if since is None else rough(snapshot.t - since),
-        age_s=None if asked is None else _when_late(snapshot.t - asked),
+        age_s=None if asked is None else _age_s(snapshot.t - asked, is_calm=snapshot.verdict.state in _CALM),
         files=files(snapshot),
     )
 
 
 #: a port is looked at this often, at least
 _LOOK_S = 12.0
+_CALM = ("waiting", "progressing", "slow", "waiting-by-design", "ready")
 
 
-def _when_late(seconds: float) -> int:
-    """The age of the last look: 0 while looks come as they should."""
-    return 0 if seconds <= _LOOK_S else rough(seconds)
+def _age_s(seconds: float, is_calm: bool) -> int:
+    """The age of the last look: 0 while looks come as they should, and nothing may have happened since."""
+    return 0 if is_calm and seconds <= _LOOK_S else rough(seconds)
 
 
 def files(snapshot: Snapshot) -> tuple[str, ...]:

@@ -85,6 +85,22 @@ def test_the_killed_rank_is_named_not_the_one_that_misses_it() -> None:
     assert world.verdict.headline.startswith("TP1 (pid 102) was killed by SIGKILL after it was ready")
 
 
+def says(world: World, words: str) -> bool:
+    return words in [one.text for one in world.verdict.evidence]
+
+
+def test_a_port_that_says_200_after_a_rank_has_died_is_said_when_it_was_asked_anew() -> None:
+    world = World(2).to("ready")
+    world.answers(200)
+    world.run(6)
+    world["TP1"].does(gone=True, state="Z", exit_signal=9)
+    world.run(1)
+    said = "/health on 127.0.0.1:30000 says 200 all the same: what watches it alone notices nothing"
+    assert world.verdict.state == "crashed" and not says(world, said)
+    world.run(4)
+    assert world.verdict.state == "crashed" and says(world, said)
+
+
 def test_oom_killer_is_said_only_when_its_count_moved() -> None:
     world = World(2).to("weights")
     world.run(5)

@@ -75,6 +75,15 @@ def test_the_launcher_is_the_first_of_those_that_died_with_it():
     assert last.verdict.headline.startswith("the launcher was killed by SIGKILL")
 
 
+def test_a_200_of_before_the_end_of_a_replica_is_no_evidence_after_it():
+    """/health was asked a second before the kill; the next request waited for the dead replica until the end."""
+    changes, last = played("h200x2-live-dp2-kill-ready")
+    said = [one.text for c in changes if c.verdict.state == "crashed" for one in c.verdict.evidence]
+    assert said and not any("200" in text for text in said)
+    asked = next(probe.last_ok_t for probe in last.probes if probe.name == "port")
+    assert asked is not None and asked < 162.5
+
+
 def test_a_killed_worker_is_named_though_no_line_names_it():
     _, last = played("vllm-live-h200-kill-capture")
     assert last.verdict.odd_ranks == ("TP1",) and "SIGKILL" in last.verdict.headline

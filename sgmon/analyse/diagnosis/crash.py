@@ -11,7 +11,7 @@ from sgmon.analyse.diagnosis.by_design import unresolved
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ended import ended, interrupted, may_be_a_shutdown
-from sgmon.analyse.diagnosis.ready import port_holder
+from sgmon.analyse.diagnosis.ready import port_holder, still_says_200
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, NextStep, Role, Snapshot, Verdict
 from sgmon.text import clean, quoted
@@ -79,11 +79,15 @@ def _from_deaths(context: Context, order: Order) -> Verdict:
     only = first or (order.candidates[0] if len(order.candidates) == 1 else None)
     rank = cause.rank if cause is not None and cause.rank else only.rank if only is not None else ""
     dead = (*((first,) if first is not None else ()), *order.candidates, *order.taken)
+    since_t = min(death.latest for death in dead)
+    answers = still_says_200(context, since_t)
+    if answers is not None:
+        evidence.insert(1, answers)
     return Verdict(
         "crashed",
         _headline(context, order),
         phase=_server_phase(context),
-        since_t=min(death.latest for death in dead),
+        since_t=since_t,
         confidence=_confidence(order),
         rule=OPEN if order.open and first is None and cause is None else SETTLED,
         odd_ranks=(rank,) if rank else (),

@@ -55,6 +55,19 @@ def port_holder(context: Context) -> str:
     return f"port {port.port} is held by {who}" + (f" ({holder.name})" if holder.name else "")
 
 
+def still_says_200(context: Context, since_t: float) -> Evidence | None:
+    """That our own port says 200 to a request of after ``since_t``, when something had ended; else None."""
+    port = context.snapshot.port
+    asked = next((probe.last_ok_t for probe in context.snapshot.probes if probe.name == "port"), None)
+    if port is None or port.status != 200 or asked is None or port_is_ours(port) is False:
+        return None
+    if asked - (port.latency_s or 0.0) <= since_t:
+        return None
+    return Evidence(
+        "port", f"{port.path} on {port.where} says 200 all the same: what watches it alone notices nothing"
+    )
+
+
 def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
     port = context.snapshot.port
     assert port is not None
