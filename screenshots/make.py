@@ -50,6 +50,7 @@ SHOTS = (
     Shot("waiting-for-a-node", "gpu-hang-nnodes.jsonl.gz", 44.0),
     Shot("out-of-memory", "gpu-oom-frac.jsonl.gz", 1e9, has_light=True),
     Shot("ready", "h200x2-warm.jsonl.gz", 65.0, has_light=True),
+    Shot("h200x2-replica-killed", "h200x2-live-dp2-kill-ready.jsonl.gz", 174.5),
     Shot("vllm-stopped-rank", "vllm-live-h200-stop-capture.jsonl.gz", 70.0),
 )
 

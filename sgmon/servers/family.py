@@ -106,8 +106,8 @@ class LogRules(Struct, frozen=True, eq=False):
     rank. bare_rank: older prefixes without a time, group ``rank`` or ``gpu``. speaks: found in lines that only this
     family writes. args: the line with the server's arguments -> ServerArgs; restart: its literal, which begins a
     new start. version: group 1 is the server's version. more: literals of further lines to look at. gates: see
-    ``analyse/log/keys.py``. bars: word of a tqdm description -> milestone, the first in the text wins. probe,
-    probe_keys: what our own look at the server leaves in the log, and what is printed by the clock, whether
+    ``analyse/log/keys.py``. bars: word of a tqdm description -> milestone, the first in the text wins. probe:
+    what our own look at the server leaves in the log, and what is printed by the clock, whether
     anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
     frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
     process. benign_header: of one that was caught. hints: a line that explains the next exception of its rank ->
@@ -140,7 +140,6 @@ class LogRules(Struct, frozen=True, eq=False):
     gates: tuple[str, ...] = ()
     bars: tuple[tuple[str, str], ...] = ()
     probe: re.Pattern[str] | None = None
-    probe_keys: tuple[str, ...] = ()
     begins: tuple[str, ...] = ()
     steady_record: re.Pattern[str] | None = None
     steady_body: tuple[re.Pattern[str], ...] = ()

@@ -32,6 +32,15 @@ def test_orphans_are_named_before_a_start() -> None:
     assert verdict.next[0].command.endswith("-p 50,51")
 
 
+def test_each_orphan_is_named_once_and_the_one_on_the_asked_port_first() -> None:
+    left = (Orphan(60, 5, "python3", (8000,)), *LEFT)
+    store = Store(0.0)
+    store.step(Event(0.1, "server", ServerReading(None, looked_for="x", asked_port=31010, orphans=left)))
+    verdict = store.step(Event(0.5, "tick")).verdict
+    assert [e.pid for e in verdict.evidence] == [50, 60, None]
+    assert [("pid 60" in e.text, "pid 50" in e.text) for e in verdict.evidence[:2]] == [(False, True), (True, False)]
+
+
 def test_orphans_and_other_servers_are_named_beside_a_start() -> None:
     world = World(2).to("weights")
     world.run(1)

@@ -91,7 +91,6 @@ RULES = LogRules(
         r'"GET /health(?:_generate)?(?:\?\S*)? HTTP/|Health check request received during shutdown'
         r"|Prefill batch(?: \[\d+\])?[.,] #new-seq: 1, #new-token: 1, #cached-token: \d+,"
     ),
-    probe_keys=('"GET /health', "Health check request received", "#new-seq: 1, #new-token: 1,"),
     begins=("[", "I"),
     # fixed columns, so that no search is needed; only names and numbers, so that nothing can be a secret or an escape
     steady_record=re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: (?:DP|PP|TP|EP)\d+)*)\] "),

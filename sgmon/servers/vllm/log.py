@@ -144,13 +144,6 @@ RULES = LogRules(
         r"|No available (?:shared memory broadcast )?block found in|Waiting for READY message from DP Coordinator"
         r"|Waiting for \d+ (?:local, \d+ remote )?core engine proc|Waiting for creating a placement group"
     ),
-    probe_keys=(
-        '"GET /',
-        "block found in",
-        "Waiting for READY message",
-        "core engine proc",
-        "Waiting for creating a placement group",
-    ),
     begins=("(", "I", "D", "W"),
     # scope="local" and "global" of the logger: 0.11.2 on
     filtered=((0, 11, 2), (9999,)),
