@@ -23,13 +23,14 @@ class Commands(SystemCommandsProvider):
 
 
 def in_order(active: Iterable[ActiveBinding]) -> list[ActiveBinding]:
-    """One binding for each action: the focused panel's, the page's, the application's, then those that only move."""
+    """One binding for each action: the focused panel's, the page's, the application's, then those that only move and
+    what Textual binds on each screen."""
     first: dict[str, ActiveBinding] = {}
     for one in active:
         if one.binding.description and one.binding.action != "command_palette":
             first.setdefault(one.binding.action, one)
-    return sorted(first.values(), key=lambda one: _only_moves(one.binding))
+    return sorted(first.values(), key=lambda one: _comes_last(one.binding))
 
 
-def _only_moves(binding: Binding) -> bool:
-    return binding.action.partition("(")[0] in _MOVES
+def _comes_last(binding: Binding) -> bool:
+    return binding.action.partition("(")[0] in _MOVES or binding.action.startswith("screen.")

@@ -543,6 +543,7 @@ async def test_the_palette_begins_with_the_focused_panel_and_ends_with_what_only
         places = [titles.index(one) for one in ("Search", "Why: all evidence, all next steps, history",
                   "Quit at once", "Up one row", "Panel startup; again: zoom", "Theme")]  # fmt: skip
         assert places[:3] == sorted(places[:3]) and places[0] < 3
+        assert titles.index("Copy selected text") > places[2], "of every screen, and mostly nothing is selected"
         assert min(places[3:]) > places[2] and places[-1] == len(titles) - 1
 
 
