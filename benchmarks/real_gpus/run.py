@@ -107,9 +107,8 @@ def last_rank(place: Place, scenario: Scenario) -> str:
     """What the last rank's title matches; with one GPU the title has no number."""
     if len(place.gpus) == 1:
         return f"::{_ALONE[place.family]}"
-    if (
-        place.family == "sglang" and "--dp-size" in scenario.args
-    ):  # managers/scheduler.py: TP only where it is more than 1
+    # managers/scheduler.py: TP stands in the title only where it is more than 1
+    if place.family == "sglang" and "--dp-size" in scenario.args:
         half = len(place.gpus) // 2
         return r"scheduler_DP1\b" if half == 1 else rf"scheduler_DP1_TP{half - 1}\b"
     worker = "scheduler" if place.family == "sglang" else "VLLM::Worker"

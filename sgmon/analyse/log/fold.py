@@ -14,14 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct, field
-
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.engines import told_apart
 from sgmon.analyse.log.envelope import BARE_COLOUR, Envelope, Opened, uncoloured
-from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.language import choose
 from sgmon.analyse.log.lines import LOOK, describe
+from sgmon.analyse.log.log_so_far import LogSoFar
 from sgmon.analyse.log.other_texts import named
 from sgmon.analyse.log.own_probe import echo_s, is_activity
 from sgmon.analyse.log.prefix import epoch
@@ -49,35 +47,6 @@ class _LearnedError(Exception):
     """Something was learned that changes how the beginning is read."""
 
 
-class _Log(Struct):
-    """What is known of the file that is read."""
-
-    run: Run
-    path: str = ""
-    kind: str = ""
-    change: str = ""
-    size: int | None = None
-    note: str = ""
-    lines: int = 0  # whole lines
-    tail: str = ""  # after the last \n or \r
-    open_line: bool = False  # a \r ended a frame of a line that is not ended
-    tail_t: float = 0.0
-    gaps: Gaps = field(default_factory=Gaps)
-    previous: str = ""
-    last_text: str = ""
-    last_number: int = 0
-    last_byte_t: float | None = None
-    clock_zero: float | None = None  # as in LogState
-    last_activity_t: float | None = None
-    undated_t: float | None = None
-    # of a wrapped log
-    parts: dict[str, Run] = field(default_factory=dict)  # writer -> what it alone wrote
-    counts: dict[str, int] = field(default_factory=dict)  # writer -> its lines
-    before: dict[str, str] = field(default_factory=dict)  # writer -> its last line
-    halves: dict[str, Opened] = field(default_factory=dict)  # writer -> a line that goes on in its next entry
-    shift_s: float = 0.0  # the server's clock less the envelope's, in quarters of an hour
-
-
 class LogFold:
     """``feed`` readings in order, ask ``state`` any time."""
 
@@ -98,7 +67,7 @@ class LogFold:
         self._known: LogRules | None = None
         self._rules = self._given or registry.log_rules()[0]
         self._envelope = Envelope(self._rules)
-        self._log = _Log(Run.begin(self._rules))
+        self._log = LogSoFar(Run.begin(self._rules))
         self._early: list[tuple[LogReading, float]] | None = []
         self._early_size = 0
         self._bare_colours = False  # colours whose escape was lost, as in text copied from a page
@@ -133,7 +102,7 @@ class LogFold:
     def _again(self) -> None:
         """Read the beginning again; each time something more is known, and that is limited."""
         while True:
-            self._log = _Log(Run.begin(self._rules))
+            self._log = LogSoFar(Run.begin(self._rules))
             try:
                 for reading, t in self._early or ():
                     self._feed(reading, t)
