@@ -28,7 +28,8 @@ ORDER_0_5_23 = [
     "TP0] KV Cache is allocated. dtype: torch.bfloat16, #tokens:",
     "TP0] Memory pool end. avail mem=",
     "TP0] Capture target prefill CUDA graph begin. backend=breakable, num_tokens=[4, 8,",
-    "\r  0%|          | 0/58 [00:00<?, ?it/s]\rCapturing prefill shape (num_tokens=8192 avail_mem=",
+    "\r  0%|          | 0/58 [00:00<?, ?it/s]",  # two writes: another rank's line may come between
+    "\rCapturing prefill shape (num_tokens=8192 avail_mem=",
     "TP0] Capture target prefill CUDA graph end. elapsed=",
     "TP0] Capture target decode CUDA graph begin. backend=full, num_tokens_per_req=1, avail mem=",
     "Capturing batches (bs=256 avail_mem=",
