@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,7 @@ from textual.screen import Screen
 
 from sgmon.commands import NO_SERVER
 from sgmon.settings import Settings
-from tui_app.messages import EngineFailed, SnapshotArrived
+from tui_app.messages import EngineFailed, SnapshotArrived, TerminalGone
 from tui_app.notices import notices
 from tui_app.overview import Overview
 from tui_app.removed_widgets import ForgettingApp
@@ -195,6 +196,9 @@ class SgmonApp(ForgettingApp):
         self._arm(return_code)
         if self._running_loop is not None:
             self._running_loop.call_soon_threadsafe(lambda: self.exit(return_code=return_code))
+
+    def on_terminal_gone(self, message: TerminalGone) -> None:
+        self.request_stop(128 + signal.SIGHUP)
 
     async def action_quit(self) -> None:
         self._arm(0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import importlib
+import os
+import signal
 import sys
+import termios
 
 from sgmon import __version__
 from sgmon.commands import EXIT_CODES
@@ -77,6 +81,23 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as err:
+        if err.errno != errno.EIO or not _leave_closed_terminal():
+            raise
+        return 128 + signal.SIGHUP
+
+
+def _leave_closed_terminal() -> bool:
+    """Whether the terminal that we write to was closed; then what is left to be written goes nowhere."""
+    is_closed = False
+    for fd in (1, 2):
+        try:
+            termios.tcgetattr(fd)
+        except termios.error as err:
+            if err.args[0] == errno.EIO:  # a file would be ENOTTY
+                is_closed = True
+                os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
+    return is_closed
 
 
 def _command_at(words: list[str]) -> int | None:

@@ -27,3 +27,7 @@ class SnapshotArrived(Message):
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, SnapshotArrived)
+
+
+class TerminalGone(Message):
+    """Posted by the driver: the terminal was closed and nobody said so by a signal (nohup)."""

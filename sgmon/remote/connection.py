@@ -101,6 +101,13 @@ class Connection:
             self.open.discard(fd)
         return data
 
+    def _read_what_is_left(self) -> None:
+        """What it wrote last, which says why it has ended, may still be in the pipes: a pipe holds one chunk."""
+        if self.stderr in self.open:
+            self.read_complaints()
+        if not self.is_up and self.stdout in self.open:
+            self._noise = (self._noise + self._some(self.stdout))[-_NOISE_KEPT:]
+
     def code(self) -> int | None:
         """The exit code; None while it runs."""
         return self._process.poll()
@@ -119,6 +126,7 @@ class Connection:
                 break
             except subprocess.TimeoutExpired:
                 continue  # in the kernel: left behind
+        self._read_what_is_left()
         for pipe in self._pipes[1:]:
             pipe.close()
         return self._process.returncode

@@ -161,7 +161,9 @@ class RemoteSource:
                         selector.register(connection.stdin, selectors.EVENT_WRITE)
                     else:
                         selector.unregister(connection.stdin)
-                for key, _ in selector.select(TICK_S):
+                has_ended = connection.code() is not None
+                ready = selector.select(0 if has_ended else TICK_S)
+                for key, _ in ready:
                     if key.fd == self._woken:
                         self._emptied()
                     elif key.fd == connection.stdin:
@@ -182,7 +184,7 @@ class RemoteSource:
                 if refusal is not None:
                     return refusal
                 yield from self._look(link)
-                if connection.stdout not in connection.open or connection.code() is not None:
+                if connection.stdout not in connection.open or (has_ended and not ready):
                     return None
             connection.send(b'{"ask":"stop"}')
             connection.write()

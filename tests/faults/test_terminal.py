@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
+import select
 import signal
 import struct
 import subprocess
@@ -20,6 +21,7 @@ from sgmon.settings import Settings
 from tests.faults.screen import Screen
 from tests.faults.watching import watching
 from tests.faults.world import World
+from tests.recorded import RECORDINGS
 from tests.ui import fakes
 from tests.ui.screen import resize, running, text_of
 from tests.ui.test_terminal import Terminal, closing, is_restored
@@ -69,17 +71,30 @@ def test_a_dumb_terminal(dumb: Terminal) -> None:
     assert dumb.end() == 0
 
 
-@pytest.mark.slow
-def test_the_terminal_is_closed() -> None:
-    """The window is gone and nobody sends SIGHUP (nohup): reading fails, so sgmon ends."""
+def without_hangups(*program: str) -> Terminal:
+    """As under nohup: nobody tells it by SIGHUP that the window is gone."""
     old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        terminal = Terminal("tests.ui.preview", "stuck")
+        return Terminal(*program)
     finally:
         signal.signal(signal.SIGHUP, old)
-    terminal.read_until(b"STALLED", LIMIT_S)
+
+
+@pytest.mark.slow
+def test_the_terminal_is_closed() -> None:
+    terminal = without_hangups("tui_app.cli", "replay", str(RECORDINGS / "cpu-tp2-tiny.jsonl.gz"))
+    terminal.read_until(b"quit", LIMIT_S)
     os.close(terminal.fd)
-    assert ended(terminal.pid), "it outlives its terminal"
+    assert ended(terminal.pid) == 128 + signal.SIGHUP, "it outlives its terminal"
+
+
+@pytest.mark.slow
+def test_the_terminal_of_a_command_is_closed() -> None:
+    """Found by writing: an exit code that says so, not one of a verdict."""
+    terminal = without_hangups("tui_app.cli", "wait", "--timeout", "2", "--no-gpu", "--proc-root", "/proc/self/fdinfo")
+    terminal.read_until(b"waiting:", LIMIT_S)
+    os.close(terminal.fd)
+    assert ended(terminal.pid) == 128 + signal.SIGHUP
 
 
 @pytest.mark.slow
@@ -93,15 +108,17 @@ def test_it_is_shrunk_to_nothing_and_asked_to_end() -> None:
         assert is_restored(terminal.output)
 
 
-def ended(pid: int) -> bool:
-    deadline = time.monotonic() + LIMIT_S
-    while time.monotonic() < deadline:
-        if os.waitpid(pid, os.WNOHANG) != (0, 0):
-            return True
-        time.sleep(0.05)  # a child that is not ours to poll otherwise
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return False
+def ended(pid: int) -> int | None:
+    """The exit code; None, and it is killed, when it does not end."""
+    watched = os.pidfd_open(pid)
+    try:
+        is_over = bool(select.select([watched], [], [], LIMIT_S)[0])
+    finally:
+        os.close(watched)
+    if not is_over:
+        os.kill(pid, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return code if is_over else None
 
 
 # commands without a screen

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import pty
 import queue
 import select
 import threading
@@ -85,3 +87,26 @@ def test_the_end_of_the_input_is_no_reason_to_spin(terminal: Terminal) -> None:
     terminal.thread.join(DEADLINE_S)
     assert not terminal.thread.is_alive()
     assert len(terminal.timeouts) <= 4
+
+
+@pytest.mark.parametrize("has_error", [False, True])
+def test_a_terminal_that_was_closed_is_gone(has_error: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two ways the kernel takes hangs on how far it is with the closing."""
+    master, slave = pty.openpty()
+    os.close(master)
+    if has_error:
+
+        def fail(fd: int, count: int) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(reading.os, "read", fail)
+    else:
+        assert os.read(slave, 1) == b""
+    said: list[bool] = []
+    thread = threading.Thread(
+        target=lambda: said.append(read_terminal(slave, WakingEvent(), lambda _: None, False)), daemon=True
+    )
+    thread.start()
+    thread.join(DEADLINE_S)
+    assert said == [False]
+    os.close(slave)

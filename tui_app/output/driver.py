@@ -11,6 +11,7 @@ from textual import events
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui_app.messages import TerminalGone
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import difference
 from tui_app.output.link import Link
@@ -151,7 +152,8 @@ class CellDriver(LinuxDriver):
     # from the terminal, in the thread that reads it
 
     def run_input_thread(self) -> None:
-        read_terminal(self.fileno, self.exit_event, self.process_message, self._debug)
+        if not read_terminal(self.fileno, self.exit_event, self.process_message, self._debug):
+            self.process_message(TerminalGone())
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, events.CursorPosition):

@@ -6,6 +6,7 @@ seconds a minute, which do not become fewer however rarely the screen changes.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import threading
@@ -45,8 +46,11 @@ class WakingEvent(threading.Event):
             pass
 
 
-def read_terminal(fd: int, stop: WakingEvent, process: Callable[[Message], None], debug: bool) -> None:
-    """Hand every message of the terminal to ``process`` until ``stop`` is set."""
+def read_terminal(fd: int, stop: WakingEvent, process: Callable[[Message], None], debug: bool) -> bool:
+    """Hand every message of the terminal to ``process`` until ``stop`` is set; False when the terminal is gone.
+
+    A terminal that was closed says so in one of two ways, whichever comes first: an error (EIO) or an end of input.
+    """
     parser = XTermParser(debug)
     decode = getincrementaldecoder("utf-8")("replace").decode
 
@@ -61,9 +65,14 @@ def read_terminal(fd: int, stop: WakingEvent, process: Callable[[Message], None]
         waits = parser._timeout_time is not None
         ready = [one for one, _ in poll.poll(_ESC_S * 1000 if waits else None)]
         if fd in ready:
-            data = os.read(fd, _MOST_BYTES)
+            try:
+                data = os.read(fd, _MOST_BYTES)
+            except OSError as err:
+                if err.errno != errno.EIO:
+                    raise
+                data = b""
             if not data:
-                poll.unregister(fd)  # the input has ended: nothing comes any more
+                return False
             take(parser.feed(text) if (text := decode(data)) else ())
         take(parser.tick())
     try:
@@ -71,3 +80,4 @@ def read_terminal(fd: int, stop: WakingEvent, process: Callable[[Message], None]
             pass
     except (ParseError, ParseEOF, EOFError):
         pass
+    return True
