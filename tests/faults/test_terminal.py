@@ -91,7 +91,9 @@ def test_the_terminal_is_closed() -> None:
 @pytest.mark.slow
 def test_the_terminal_of_a_command_is_closed() -> None:
     """Found by writing: an exit code that says so, not one of a verdict."""
-    terminal = without_hangups("tui_app.cli", "wait", "--timeout", "2", "--no-gpu", "--proc-root", "/proc/self/fdinfo")
+    terminal = without_hangups(
+        "tui_app.cli", "wait", "--timeout", "2", "--no-gpu", "--proc-root", "/proc/self/fdinfo"
+    )
     terminal.read_until(b"waiting:", LIMIT_S)
     os.close(terminal.fd)
     assert ended(terminal.pid) == 128 + signal.SIGHUP
