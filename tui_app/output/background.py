@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -63,7 +64,10 @@ class BackgroundQuestion:
                 if not select.select([sys.stdin], [], [], max(0.0, left))[0]:
                     self.is_late = True
                     break
-                data += os.read(sys.stdin.fileno(), 1024)
+                more = os.read(sys.stdin.fileno(), 1024)
+                if not more:  # the terminal was closed; who reads it next ends
+                    break
+                data += more
         except OSError:
             pass
         self._restore()
@@ -71,5 +75,6 @@ class BackgroundQuestion:
 
     def _restore(self) -> None:
         if self._mode is not None:
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, self._mode)  # type: ignore[arg-type]
+            with contextlib.suppress(termios.error):  # it was closed
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, self._mode)  # type: ignore[arg-type]
             self._mode = None
