@@ -56,3 +56,39 @@ def test_a_starved_rank_without_schedstat(state, hangs):
     """2 % of a core: runnable at every look it is starved, asleep it does nothing."""
     found = start(lambda t: t * 0.02, [float(t) for t in range(1, 60)], state)
     assert ("stalled" in states(found)) is hangs
+
+
+def after_an_hour(took_s: float, state: str, wchan: str | None) -> list[tuple[float, str]]:
+    """(t, state of the verdict): sgmon was stopped for an hour and looks again. took_s: of the first look after it,
+    which shows what was so before; the next one shows that the rank went on."""
+    store = Store(1_795_000_000.0)
+    server = Server(500, 1, args=ServerArgs(), args_source="command line", log_path="/l")
+    store.step(Event(0.0, "server", ServerReading(server)))
+    store.step(Event(0.1, "log", LogReading("/l", "8:1", 0, TEXT, len(TEXT))))
+    found = []
+
+    def look(t: float, cpu_s: float, took_s: float = 0.01) -> None:
+        launcher = Process(500, 1, 1, Role.LAUNCHER, state="S", threads=4, cpu_s=9.0)
+        memory = round(cpu_s * 2e6)
+        rank = Process(
+            510, 500, 2, Role.WORKER, state=state, wchan=wchan, threads=60, cpu_s=cpu_s, rss_anon_bytes=memory
+        )
+        events = (Event(t, "procs", ProcsReading((launcher, rank), uid=0), took_s), Event(t + 0.1, "tick"))
+        found.extend((event.t, store.step(event).verdict.state) for event in events)
+
+    for t in range(1, 10):
+        look(float(t), t * 0.9)
+    found.append((3609.0, store.step(Event(3609.0, "tick")).verdict.state))
+    look(3610.0, 9 * 0.9, took_s)
+    look(3611.0, 400.0)
+    return found
+
+
+@pytest.mark.parametrize(("state", "wchan"), [("S", None), ("D", "folio_wait_bit_common")])
+def test_a_look_that_began_before_sgmon_was_stopped_shows_no_silence(state, wchan):
+    found = after_an_hour(3600.5, state, wchan)
+    assert {said for _, said in found} <= {"starting", "progressing"}, found
+
+
+def test_a_look_that_began_after_it_shows_silence():
+    assert "stalled" in {said for _, said in after_an_hour(0.5, "S", None)}

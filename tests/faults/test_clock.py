@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sgmon.settings import Settings
 from tests.faults.screen import Screen
-from tests.faults.watching import Watch, watching
+from tests.faults.watching import ShiftedClock, Watch, watching
 from tests.faults.world import TP0, TP1, World
 
 DAY_S = 86400.0
@@ -45,17 +47,36 @@ def test_the_time_of_day_of_the_log_jumps_back(watch: Watch, world: World) -> No
     assert all(age >= 0 for age in ages(said))
 
 
-def test_sgmon_itself_was_stopped(watch: Watch, world: World) -> None:
+class AnHourLater(ShiftedClock):
+    """An hour is over at the moment at which ``link`` leads to ``later``: no look falls between the two."""
+
+    def __init__(self, link: Path, later: Path) -> None:
+        super().__init__()
+        self._link, self._later = link, later
+
+    @property
+    def shift_s(self) -> float:  # type: ignore[override]
+        return 3600.0 if self._link.readlink() == self._later else 0.0
+
+
+def test_sgmon_itself_was_stopped(world: World, screen: Screen, tmp_path: Path) -> None:
     """Ctrl+Z for an hour: what moved meanwhile was not seen, and was no silence."""
+    before, link, new = tmp_path / "before", tmp_path / "link", tmp_path / "new"
+    shutil.copytree(world.root, before, symlinks=True)
+    link.symlink_to(before)
+    new.symlink_to(world.root)
     for pid, name in ((TP0, "TP0"), (TP1, "TP1")):
         io = "rchar: 9000000000\nwchar: 20\nsyscr: 1\nsyscw: 1\nread_bytes: 9000000000\nwrite_bytes: 0\n"
         world.rank(pid, name, cpu_ticks=100_000, io=io)
-    watch.clock.shift_s = 3600.0
-    watch.until(lambda json: watch.snapshot.t > 3600.0)
-    world.says("it went on")
-    watch.until(lambda json: json["log"]["last_line"] == "it went on")
-    assert [change for change in watch.json["verdicts"] if change["state"] in ("stalled", "crashed")] == []
-    watch.shows("it went on")
+    settings = Settings(proc_root=str(link), interval_s=0.2)
+    with watching(screen, settings, clock=AnHourLater(link, world.root)) as watch:
+        watch.until(lambda json: json["state"] == "progressing" and json["log"]["lines"] == 5)
+        new.replace(link)
+        watch.until(lambda json: watch.snapshot.t > 3600.0)
+        world.says("it went on")
+        watch.until(lambda json: json["log"]["last_line"] == "it went on")
+        assert [change for change in watch.json["verdicts"] if change["state"] in ("stalled", "crashed")] == []
+        watch.shows("it went on")
 
 
 def test_the_clock_of_the_file_server_is_ahead(world: World, screen: Screen) -> None:

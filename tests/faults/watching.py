@@ -138,10 +138,15 @@ def probes_of(*kinds: str, more: Callable[[Watched], list[Probe]] | None = None)
 
 @contextmanager
 def watching(
-    screen: Screen, settings: Settings, make: Make | None = None, source: Source | None = None, **options: Any
+    screen: Screen,
+    settings: Settings,
+    make: Make | None = None,
+    source: Source | None = None,
+    clock: ShiftedClock | None = None,
+    **options: Any,
 ) -> Iterator[Watch]:
     """A watch that at its end, still under its fault, answers keys and quits."""
-    clock = ShiftedClock()
+    clock = clock or ShiftedClock()
     source = source or LiveSource(settings, probes=make or probes_of(*ALL), clock=clock)
     engine = Engine(source, publish_s=0.05, auto_evidence=False, **options)
     watch = Watch(engine, screen, clock)

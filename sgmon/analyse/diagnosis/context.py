@@ -112,13 +112,18 @@ class Context(Struct, frozen=True):
 
     @property
     def quiet_s(self) -> float:
-        """Seconds without a sign of activity, up to the last look at the processes and a little more."""
-        return max(0.0, min(self.t, self._looked_t + UNSEEN_S) - self.activity_t)
+        """Seconds without a sign of activity, as far as they were watched."""
+        return max(0.0, self.watched_t - self.activity_t)
 
     @property
-    def _looked_t(self) -> float:
-        """When the processes were last read; now, where that is not known."""
-        return next((p.last_ok_t for p in self.snapshot.probes if p.name == "procs" and p.last_ok_t), self.t)
+    def quiet_but_cpu_s(self) -> float:
+        """The same, CPU time left out."""
+        return max(0.0, self.watched_t - self.non_cpu_activity_t)
+
+    @property
+    def watched_t(self) -> float:
+        """Until when silence counts: the last look at the processes and a little more."""
+        return min(self.t, looked_t(self.snapshot) + UNSEEN_S)
 
     def limits(self, *, certain: bool = False) -> silence_limits.Limits:
         return silence_limits.limits(
@@ -127,6 +132,12 @@ class Context(Struct, frozen=True):
             recovered_silence_s=self.recovered_silence_s,
             certain=certain,
         )
+
+
+def looked_t(snapshot: Snapshot) -> float:
+    """When the last look at the processes began: what it shows may be as old as that. Now, where it is not known."""
+    probe = next((p for p in snapshot.probes if p.name == "procs" and p.last_ok_t), None)
+    return snapshot.t if probe is None or probe.last_ok_t is None else probe.last_ok_t - (probe.took_s or 0.0)
 
 
 def context_of(snapshot: Snapshot) -> Context:

@@ -36,7 +36,7 @@ def progress(context: Context) -> Verdict:
 
 def cpu_alone(context: Context) -> float | None:
     """Seconds that CPU time has been the only sign of activity, when that is too long to believe; else None."""
-    alone = context.t - context.non_cpu_activity_t
+    alone = context.quiet_but_cpu_s
     mixed = any(v.active(context.t) and _may_spin(v) for v in context.ranks) and not all(
         v.active(context.t) for v in context.ranks
     )

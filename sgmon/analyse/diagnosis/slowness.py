@@ -61,7 +61,7 @@ def is_starved(rank: Rank) -> bool:
 
 def _alone(context: Context, movers: list[Rank]) -> Slowness | None:
     """Reached only when stacks show work: without them it is suspect."""
-    alone = context.t - context.non_cpu_activity_t
+    alone = context.quiet_but_cpu_s
     if not movers or alone < silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=False):
         return None
     text = f"for {lasting(alone)} no activity but CPU time, and the stacks show work"

@@ -98,9 +98,10 @@ def _task(rank: Rank) -> str:
 def _asleep_s(context: Context, rank: Rank) -> float:
     """For how long it has been asleep on storage: quiet, and in that wait at every look."""
     if rank.wait.asleep_s is not None:
-        return min(rank.quiet_s(context.t), rank.wait.asleep_s)
+        return min(rank.quiet_s(context.watched_t), rank.wait.asleep_s)
     since_t = rank.clock.state_since_t if rank.clock is not None else None
-    return min(rank.quiet_s(context.t), context.t - since_t) if since_t is not None else rank.quiet_s(context.t)
+    quiet_s = rank.quiet_s(context.watched_t)
+    return min(quiet_s, context.watched_t - since_t) if since_t is not None else quiet_s
 
 
 def stale_lock(context: Context) -> Verdict | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.analyse.diagnosis.context import Context, context_of
+from sgmon.analyse.diagnosis.context import Context, context_of, looked_t
 from sgmon.analyse.nodes.merge import Part, all_ranks
 from sgmon.model import Evidence, NextStep, NodeView, ProbeStatus, ProcsReading, Rank, RankState, Snapshot, Verdict
 from sgmon.units import lasting, plural
@@ -67,7 +67,7 @@ def judged(whole: Whole) -> Context:
     logs = [part.view.snapshot.log for part in heard]
     active = [log.last_activity_t for log in logs if log.last_activity_t is not None]
     log = replace(snapshot.log, args=None, last_activity_t=max(active, default=None))
-    looked = [_looked_t(part.view.snapshot) for part in heard]
+    looked = [looked_t(part.view.snapshot) for part in heard]
     return context_of(
         replace(
             snapshot,
@@ -83,10 +83,6 @@ def judged(whole: Whole) -> Context:
             port=None,
         )
     )
-
-
-def _looked_t(snapshot: Snapshot) -> float:
-    return next((p.last_ok_t for p in snapshot.probes if p.name == "procs" and p.last_ok_t), snapshot.t)
 
 
 def named(views: Sequence[NodeView]) -> str:
