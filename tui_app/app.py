@@ -30,6 +30,7 @@ from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES, 
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.theme import Theme
 
     from sgmon.model import Snapshot
     from tui_app.output.driver import CellDriver
@@ -87,6 +88,7 @@ class SgmonApp(ForgettingApp):
         self._make = make
         self.ascii_only = self.session.settings.ascii
         self.has_late_answer = False  # the terminal may still say which background it has
+        self.terminal_is_light = False  # as far as it has said
         self.refusal = ""  # why there was nothing to watch
         self.watchdog: Watchdog | None = None
         self._running_loop: asyncio.AbstractEventLoop | None = None
@@ -120,7 +122,8 @@ class SgmonApp(ForgettingApp):
             self._cells.expect_late_answer()
         self._running_loop = asyncio.get_running_loop()
         self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
-        self.theme_changed_signal.subscribe(self, lambda theme: keep(self, theme.name))
+        self.theme_changed_signal.subscribe(self, self._theme_was_chosen)
+        self._say_page(self.current_theme)
         self.session.engine.subscribe(self._snapshot_from_engine)
         if self.session.received is not None:
             # The engine runs already: what it published since __init__ looked at it had no subscriber.
@@ -229,6 +232,18 @@ class SgmonApp(ForgettingApp):
         from tui_app.output.driver import CellDriver
 
         return self._driver if isinstance(self._driver, CellDriver) else None
+
+    def _theme_was_chosen(self, theme: Theme) -> None:
+        keep(self, theme.name)
+        self._say_page(theme)
+
+    def _say_page(self, theme: Theme) -> None:
+        """Tell the driver the theme's text and background, which a thin link is spared."""
+        from tui_app.output.thin import page_of
+
+        if self._cells is not None:
+            system = self.console._color_system
+            self._cells.page = page_of(theme, terminal_is_light=self.terminal_is_light, system=system)
 
     @property
     def link_words(self) -> str:

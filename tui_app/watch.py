@@ -130,12 +130,13 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
         return say_usage(err)
     _quiet_textual()
     question = None
-    if settings.theme in ("", "auto") and "NO_COLOR" not in os.environ:
+    if "NO_COLOR" not in os.environ:
         from tui_app.output.background import BackgroundQuestion
 
         question = BackgroundQuestion()
     app = make_app()  # imports the screen, which takes longer than an answer
-    if question is not None and question.answer():
+    app.terminal_is_light = question is not None and bool(question.answer())
+    if app.terminal_is_light and settings.theme in ("", "auto"):
         app.theme = "sgmon-light"
     app.has_late_answer = question is not None and question.is_late
     code = app.run(mouse=settings.mouse)

@@ -1,5 +1,5 @@
-"""What pages cost in bytes, on a quick link and on a thin one: a terminal of 120x40 that repeats characters. Times are
-in benchmarks/link."""
+"""What pages cost in bytes at 120x40, on a quick link and on a thin one, on terminals that repeat characters and on
+those that do not. Times are in benchmarks/link."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from tests.ui.screen import give, running
 from tui_app.app import SgmonApp
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import difference
-from tui_app.output.pens import frugal
+from tui_app.output.pens import PLAIN, Pen
 from tui_app.output.sender import Abilities
+from tui_app.output.thin import Savings, frugal_rows, page_of, without_rules
 
 SIZE = (120, 40)
-REPEATS = Abilities(repeats=True)
+REPEATS, NOTHING = Abilities(repeats=True), Abilities()
 A_PAGE, QUIET_SECOND = 4096, 512
 
 
@@ -32,16 +33,16 @@ def cells(app: SgmonApp, colours: ColorSystem = ColorSystem.EIGHT_BIT) -> list[R
     return rows
 
 
-def thin(rows: list[Row]) -> list[Row]:
-    return [[(char, frugal(pen)) for char, pen in row] for row in rows]
-
-
 def sent(old: list[Row], new: list[Row], can: Abilities = REPEATS) -> int:
     return len(difference(old, new, can).encode())
 
 
-def sent_thin(old: list[Row], new: list[Row]) -> int:
-    return len(difference(thin(old), thin(new), REPEATS, in_order=True).encode())
+def sent_thin(old: list[Row], new: list[Row], page: Pen | None = PLAIN) -> int:
+    """The most that a terminal gets, whatever it can do."""
+    spared = [frugal_rows(rows, Savings(page)) for rows in (old, new)]
+    bare = [frugal_rows(without_rules(rows), Savings(page, is_bare=True)) for rows in (old, new)]
+    frames = (difference(*spared, REPEATS, in_order=True), difference(*bare, NOTHING, in_order=True))
+    return max(len(frame.encode()) for frame in frames)
 
 
 @pytest.mark.parametrize("make", [fakes.stuck, fakes.importing, fakes.loading, fakes.ready, fakes.crashed])
@@ -70,6 +71,9 @@ async def test_the_overview_costs_at_most_4_kb_also_in_a_theme_with_colours_of_i
         await pilot.pause()
         rows = cells(app, ColorSystem.TRUECOLOR)
         assert sent(blank(*SIZE), rows, Abilities(erases_in_colour=True, repeats=True)) <= A_PAGE
+        is_light = not app.current_theme.dark
+        page = page_of(app.current_theme, terminal_is_light=is_light, system=ColorSystem.TRUECOLOR)
+        assert sent_thin(blank(*SIZE), rows, page) <= A_PAGE
 
 
 @pytest.mark.parametrize("make", [fakes.stuck, fakes.ready])

@@ -14,7 +14,9 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Size
 from textual.strip import Strip
 
+from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output.driver import CellDriver
+from tui_app.output.pens import Pen
 
 SIZE, SMALL = Size(12, 3), Size(8, 2)
 
@@ -64,7 +66,7 @@ async def test_a_link_that_is_quick_again_gets_the_whole_screen_in_its_own_looks
         rows = [[Strip([Segment(text, grey)])], *[[Strip([Segment("b" * SIZE.width, grey)])]] * 2]
         driver._pressed()  # frames that answer a key do not rest
         driver.show(LayoutUpdate(rows, SIZE.region), SIZE, ColorSystem.EIGHT_BIT)  # type: ignore[arg-type]
-        driver._answered((0, 0))  # whether it has REP
+        driver._answered((4, 0))  # it has REP
         driver.link.answered(time.monotonic())
         return sent[-1]
 
@@ -74,3 +76,61 @@ async def test_a_link_that_is_quick_again_gets_the_whole_screen_in_its_own_looks
     driver.link.is_thin = False
     last = show("d" * SIZE.width)
     assert "\x1b[38;5;248m" in last and "d" in last and "b" in last
+
+
+class Shown:
+    """A driver and what a terminal, which has REP or not, makes of what it sends."""
+
+    def __init__(self, *, repeats: bool) -> None:
+        self.repeats = repeats
+        self.screen = RepeatingScreen(SIZE.width, SIZE.height)
+        self.stream = RepeatingStream(self.screen)
+        app: Any = SimpleNamespace(refresh=lambda: None, _sync_available=False)
+        self.driver = CellDriver(app, mouse=False)
+        self.driver._writer_thread = SimpleNamespace(_queue=SimpleNamespace(empty=lambda: True))  # type: ignore[assignment]
+        self.driver.write = lambda data: self.stream.feed(data.encode())  # type: ignore[method-assign]
+
+    def show(self, *rows: str, style: str = "#a8a8a8") -> list[str]:
+        """The rows of the terminal, after these were painted in a look."""
+        look = Style.parse(style)
+        update = LayoutUpdate([[Strip([Segment(row.ljust(SIZE.width), look)])] for row in rows], SIZE.region)  # type: ignore[list-item]
+        self.driver._pressed()
+        self.driver.show(update, SIZE, ColorSystem.TRUECOLOR)
+        if self.driver._is_tried:
+            self.driver._answered((4 if self.repeats else 1, 0))
+        self.driver.link.answered(time.monotonic())
+        return [row.rstrip() for row in self.screen.display]
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+async def test_a_thin_link_without_rep_gets_no_rules_and_no_rule_of_before_stays(repeats: bool) -> None:
+    terminal = Shown(repeats=repeats)
+    rows = ["1 head ─────", "abc", "────────────"]
+    assert terminal.show(*rows) == rows
+    terminal.driver.link.is_thin = True
+    thin = terminal.show("1 head ─────", "abd", "────────────")
+    assert thin == (["1 head ─────", "abd", "────────────"] if repeats else ["1 head", "abd", ""])
+    assert terminal.show("page", "", "") == ["page", "", ""]
+    terminal.driver.link.is_thin = False
+    assert terminal.show(*rows) == rows
+
+
+async def test_a_thin_link_gets_the_terminals_background_on_the_whole_screen_at_once() -> None:
+    """And the theme's again, when the link is quick or another theme is chosen."""
+    terminal = Shown(repeats=True)
+    theme = "#f8f8f2 on #282a36"
+    terminal.driver.page = Pen("38;2;248;248;242", "48;2;40;42;54")
+
+    def backgrounds(text: str) -> set[str]:
+        assert terminal.show(text, "same", "", style=theme) == [text, "same", ""]
+        return {terminal.screen.buffer[y][x].bg for y in range(SIZE.height) for x in range(SIZE.width)}
+
+    assert backgrounds("a") == {"282a36"}
+    terminal.driver.link.is_thin = True
+    assert backgrounds("b") == {"default"}
+    terminal.driver.page = None
+    assert backgrounds("c") == {"282a36"}
+    terminal.driver.page = Pen("38;2;248;248;242", "48;2;40;42;54")
+    assert backgrounds("d") == {"default"}
+    terminal.driver.link.is_thin = False
+    assert backgrounds("e") == {"282a36"}

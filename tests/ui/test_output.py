@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
+from textual.theme import BUILTIN_THEMES
 
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output import difference as output_difference
@@ -20,6 +21,7 @@ from tui_app.output.difference import difference
 from tui_app.output.link import LOST_S, SILENT_S, Link
 from tui_app.output.pens import PLAIN, Pen, change, frugal, pen_of
 from tui_app.output.sender import Abilities, Sender
+from tui_app.output.thin import Savings, frugal_rows, page_of
 
 WIDTH, HEIGHT = 24, 4
 PENS = (
@@ -144,6 +146,35 @@ def test_on_a_thin_link_greys_are_faint_and_colours_of_the_first_sixteen() -> No
     assert frugal(Pen("38;5;214", "", frozenset("17"))) == Pen("93", "", frozenset("17"))
     assert frugal(PLAIN) == PLAIN
     assert frugal(Pen("31")) == Pen("31")
+    assert frugal(Pen("38;2;255;121;198")) == frugal(Pen("38;5;212")) == Pen("95")
+    assert frugal(Pen("38;5;231")) == PLAIN  # white would not be seen on white
+
+
+def test_on_a_thin_link_a_themes_own_text_and_background_are_the_terminals() -> None:
+    page = Pen("38;2;248;248;242", "48;2;40;42;54")
+    assert frugal(page, page) == PLAIN
+    assert frugal(Pen("38;2;168;169;170", page.back), page) == Pen("", "", frozenset("2"))
+    assert frugal(Pen("38;2;168;169;170", page.back), page, True) == PLAIN
+    assert frugal(Pen("38;2;255;121;198", page.back, frozenset("17")), page) == Pen("95", "", frozenset("17"))
+    chosen = Pen("38;2;168;169;170", "48;2;68;71;90")
+    assert frugal(chosen, page) == chosen  # a text and its background belong together
+
+
+@pytest.mark.parametrize(
+    ("theme", "is_light", "page"),
+    [
+        ("dracula", False, Pen("38;5;231", "48;5;236")),
+        ("dracula", True, None),
+        ("textual-light", True, Pen("38;5;234", "48;5;253")),
+        ("textual-light", False, None),
+        ("ansi-dark", True, PLAIN),
+    ],
+)
+def test_a_dark_theme_keeps_its_background_on_a_light_terminal(theme: str, is_light: bool, page: Pen | None) -> None:
+    known = BUILTIN_THEMES[theme]
+    assert page_of(known, terminal_is_light=is_light, system=ColorSystem.EIGHT_BIT) == page
+    rows = [[("a", Pen("38;5;248", "48;5;236"))]]
+    assert page is not None or frugal_rows(rows, Savings(page)) == rows
 
 
 def test_a_link_is_thin_when_two_frames_came_slowly_through_and_not_when_the_way_is_long() -> None:

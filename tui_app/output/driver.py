@@ -15,9 +15,10 @@ from tui_app.messages import TerminalGone
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import difference
 from tui_app.output.link import Link
-from tui_app.output.pens import PLAIN, frugal
+from tui_app.output.pens import PLAIN, Pen
 from tui_app.output.reading import WakingEvent, read_terminal
 from tui_app.output.sender import Abilities
+from tui_app.output.thin import Savings, frugal_rows, without_rules
 
 if TYPE_CHECKING:
     from rich.color import ColorSystem
@@ -43,6 +44,7 @@ class CellDriver(LinuxDriver):
         self.exit_event: WakingEvent = WakingEvent()
         self.link = Link()
         self.frames = 0
+        self.page: Pen | None = PLAIN  # see Savings
         self._wanted: list[Row] = []
         self._sent: list[Row] | None = None  # None: not known what the terminal shows
         self._timer: asyncio.TimerHandle | None = None
@@ -50,7 +52,7 @@ class CellDriver(LinuxDriver):
         self._late_until_t = 0.0
         self._answer_until_t = 0.0
         self._can: Abilities | None = None
-        self._has_frugal_looks = False  # what the terminal shows
+        self._savings: Savings | None = None  # in what the terminal shows
         self._is_tried = False  # the question whether it has REP is on its way
 
     # from the application
@@ -112,7 +114,11 @@ class CellDriver(LinuxDriver):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._wanted == self._sent or self._writer_thread is None or not self._wanted:
+        if self._writer_thread is None or not self._wanted:
+            return
+        savings = self._possible_savings()
+        wanted = without_rules(self._wanted) if savings and savings.is_bare else self._wanted
+        if wanted == self._sent:
             return
         wait_s = self.link.wait_s(time.monotonic(), is_urgent=self._is_urgent)
         if not wait_s and not self._writer_thread._queue.empty():
@@ -120,30 +126,36 @@ class CellDriver(LinuxDriver):
         if wait_s:
             self._timer = self._loop.call_later(wait_s, self._send)
             return
-        frame = self._frame()
+        frame = self._frame(wanted, savings)
         now = time.monotonic()
         frame += _NO_EFFECT * -(-self.link.lacks(now, _size(frame)) // len(_NO_EFFECT))
-        self._sent = [list(row) for row in self._wanted]
+        self._sent = [list(row) for row in wanted]
         self._is_urgent = False
         self.frames += 1
         self.link.sent(now, _size(frame))
         self.write(frame + self.link.question)
 
-    def _frame(self) -> str:
+    def _possible_savings(self) -> Savings | None:
+        """None: the link is not thin."""
+        if not self.link.is_thin:
+            return None
+        return Savings(self.page, is_bare=self._can is not None and not self._can.repeats)
+
+    def _frame(self, new: list[Row], savings: Savings | None) -> str:
         begin = ""
         if self._can is None:
             self._can = Abilities(_erases_in_colour())
             begin, self._is_tried = _CLEAR + _REPEATS, True
-        old, new = self._sent, self._wanted
-        if self._has_frugal_looks and not self.link.is_thin:
-            old = None  # the line is quick again: the whole screen in its own looks
-        self._has_frugal_looks = self.link.is_thin
+        before, self._savings = self._savings, savings
+        old = self._sent
+        if before != savings and (before is not None or (self.page is not None and self.page.back)):
+            old = None  # the whole screen on another background or in its own looks; else what stands is good enough
         if old is None:
             begin += _CLEAR
             old = blank(len(new[0]), len(new), PLAIN)
-        if self.link.is_thin:
-            old, new = _frugal(old), _frugal(new)
-        frame = begin + difference(old, new, self._can, in_order=self.link.is_thin)
+        if savings is not None:
+            old, new = frugal_rows(old, savings), frugal_rows(new, savings)
+        frame = begin + difference(old, new, self._can, in_order=savings is not None)
         # over a thin link such a frame would not be painted as it comes, but when all of it is there
         if _size(frame) >= _SYNC and self._app._sync_available and not self.link.is_thin:
             frame = f"\x1b[?2026h{frame}\x1b[?2026l"
@@ -204,10 +216,6 @@ class CellDriver(LinuxDriver):
 
 def _size(frame: str) -> int:
     return len(frame.encode())
-
-
-def _frugal(rows: list[Row]) -> list[Row]:
-    return [[(char, frugal(pen)) for char, pen in row] for row in rows]
 
 
 def _end_translation(fd: int) -> None:

@@ -42,21 +42,38 @@ class Pen(NamedTuple):
 
 PLAIN = Pen()
 _OF_PALETTE = re.compile(r"38;5;(\d+)")
+_OF_ALL = re.compile(r"38;2;(\d+);(\d+);(\d+)")
 _FIRST_GREY = 232
+_BLACK, _WHITE = 16, 231
 
 
 @lru_cache(maxsize=4096)
-def frugal(pen: Pen) -> Pen:
-    """A look with a shorter sequence: a grey is the terminal's faint, another colour the nearest of its first 16, and
-    not bold too unless it is reversed."""
-    found = _OF_PALETTE.fullmatch(pen.fore)
-    if found is None:
+def frugal(pen: Pen, page: Pen = PLAIN, is_bare: bool = False) -> Pen:
+    """A look with a shorter sequence: a grey is the terminal's faint (is_bare: its text), another colour the nearest
+    of its first 16, and not bold too unless it is reversed. page: a theme's text on its background, both of which
+    become the terminal's own; on another background of such a theme a look stays as it is."""
+    if pen.back != page.back and page.back:
         return pen
-    number = int(found[1])
+    pen = Pen("" if pen.fore == page.fore else pen.fore, "" if page.back else pen.back, pen.attributes)
+    number = _palette_number(pen.fore)
+    if number is None:
+        return pen
     if number >= _FIRST_GREY:
-        return pen if pen.attributes else Pen("", pen.back, frozenset("2"))
+        return Pen("", pen.back, pen.attributes or frozenset(() if is_bare else "2"))
+    if number in (_BLACK, _WHITE):
+        return Pen("", pen.back, pen.attributes)
     attributes = pen.attributes if "7" in pen.attributes else pen.attributes - {"1"}
     return Pen(_colour(Color.from_ansi(number), ColorSystem.STANDARD, True), pen.back, attributes)
+
+
+def _palette_number(fore: str) -> int | None:
+    """The nearest colour of the xterm palette beyond the first 16; None for one of those, or for none."""
+    found = _OF_ALL.fullmatch(fore)
+    if found is not None:
+        red, green, blue = (int(part) for part in found.groups())
+        return Color.from_rgb(red, green, blue).downgrade(ColorSystem.EIGHT_BIT).number
+    found = _OF_PALETTE.fullmatch(fore)
+    return int(found[1]) if found is not None else None
 
 
 @lru_cache(maxsize=4096)
