@@ -110,11 +110,12 @@ class LogRules(Struct, frozen=True, eq=False):
     what our own look at the server leaves in the log, and what is printed by the clock, whether
     anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
     frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
-    process. benign_header: of one that was caught. hints: a line that explains the next exception of its rank ->
-    name of the error. died: a group with a number is the index of the process that was lost, group ``pid`` its
-    pid. filtered: first and last version whose model logger let only rank 0 speak. sizes:
-    (degree of parallelism, name) where the line with the arguments has all; elsewhere it has those that differ
-    from the default.
+    process. benign_header: of one that was caught. requests: how a record begins that holds the text of a request:
+    no rule is asked of it. serves: in records that only a server writes that goes on serving. hints: a line
+    that explains the next exception of its rank -> name of the error. died: a group with a number is the index of
+    the process that was lost, group ``pid`` its pid. filtered: first and last version whose model logger let only
+    rank 0 speak. sizes: (degree of parallelism, name) where the line with the arguments has all; elsewhere it has
+    those that differ from the default.
     """
 
     family: str
@@ -144,6 +145,8 @@ class LogRules(Struct, frozen=True, eq=False):
     steady_record: re.Pattern[str] | None = None
     steady_body: tuple[re.Pattern[str], ...] = ()
     hints: tuple[tuple[re.Pattern[str], str], ...] = ()
+    requests: re.Pattern[str] | None = None
+    serves: re.Pattern[str] | None = None
     filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 

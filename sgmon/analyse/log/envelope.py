@@ -24,6 +24,7 @@ from sgmon.analyse.log.envelope_shapes import (
 )
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
 from sgmon.analyse.log.prefix import epoch, origin
+from sgmon.analyse.log.records import is_request
 from sgmon.analyse.log.shapes import announced
 from sgmon.analyse.log.stamps import STAMP, stamp
 from sgmon.servers.family import LogRules
@@ -40,6 +41,10 @@ _STAMP = re.compile(STAMP)
 _TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
 _LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
 _DECIMAL = re.compile(r"\d+\.\d{3,}")
+#: a frame of a traceback behind something else, and a frame alone
+_FRAME = re.compile(r'(?P<prefix>\S.{0,400}?\s?)  File "[^"]+", line \d+,? in \S')
+_FRAME_ALONE = re.compile(r'\s*File "[^"]+", line \d+,? in \S')
+_SAYS_ERROR = re.compile(r"Traceback|Error|Exception|File \"")
 _NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
 
 
@@ -76,6 +81,8 @@ class Envelope(Struct):
     def may_teach(self, text: str) -> bool:
         """Whether something can be learned from a chunk of lines; cheap, and right to say yes too often."""
         if not self.plain or text.startswith(("20", "{")) or "\n20" in text or "\n{" in text:
+            return True
+        if '  File "' in text and text.count('  File "') > text.count('\n  File "') + text.startswith('  File "'):
             return True
         hint = self.rules.dated
         if not hint:
@@ -141,6 +148,8 @@ class Envelope(Struct):
 
     def _speaks(self, text: str) -> bool:
         """Whether a text is the server's own."""
+        if _FRAME_ALONE.match(text):
+            return True
         return self.rules.inner.search(text) is not None or any(
             rule.group == "milestone" and not rule.weak and rule.search(text) for rule in announced(self.rules, text)
         )
@@ -148,7 +157,7 @@ class Envelope(Struct):
     def _learn_prefix(self, line: str, known: list[Shape]) -> bool:
         at = self._record_at(line)
         if at is None:
-            at = self._message_at(line)
+            at = self._message_at(line) or self._frame_at(line)
         if not at or at > LONGEST:
             return False
         prefix = line[:at]
@@ -173,6 +182,8 @@ class Envelope(Struct):
     def _record_at(self, line: str) -> int | None:
         """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text."""
         begin = self.rules.record.match(line)
+        if begin and is_request(line, self.rules):
+            return None
         end = begin.end() if begin else 0
         at: int | None = None
         for match in self.rules.inner.finditer(line, end):
@@ -206,6 +217,15 @@ class Envelope(Struct):
             if match and 0 < match.start() <= LONGEST and has_time(line[: match.start()]):
                 return match.start()
         return None
+
+    def _frame_at(self, line: str) -> int | None:
+        """Where a frame of a traceback begins behind an envelope: of a start that fails before its first record."""
+        match = _FRAME.match(line) if '  File "' in line else None
+        if match is None or _SAYS_ERROR.search(match["prefix"]):
+            return None
+        where = origin(line, self.rules)
+        known = where.body and where.source != "other"  # a prefix of the server's own, or of torch
+        return None if known else match.end("prefix")
 
     def open(self, lines: list[str], base: int) -> Iterator[Opened]:
         """The lines without their envelope, some of them dropped, some cut in several; base: number of the first."""

@@ -20,7 +20,7 @@ def named(state: LogState, text: str, rules: LogRules) -> LogState:
     """``state`` with what its text is, where no line of a start is in it. text: its beginning."""
     if _THREAD.search(text) and _FRAME.search(text) and not state.args:
         return _stacks(state, text, rules)
-    if state.milestones or state.args is not None:
+    if state.milestones or state.args is not None or rules.fatal_header.search(text):
         return state
     for other in rules.others:
         if other.pattern.search(text):

@@ -171,8 +171,8 @@ class Milestones(Struct):
             ahead = {
                 name
                 for names in ways
-                if own[-1] in names
-                for name in names[names.index(own[-1]) + 1 :]
+                if (at := _after(own[-1], names)) is not None
+                for name in names[at:]
                 if name not in own and not name.startswith("draft_")
             }
             if any(prints(name, rank) for name in ahead):
@@ -317,3 +317,14 @@ class Milestones(Struct):
     def _keep(self, made: Milestone) -> None:
         if not self.is_full:
             self.found.append(made)
+
+
+def _after(name: str, names: tuple[str, ...]) -> int | None:
+    """Where what follows milestone ``name`` begins in what another rank has passed; None: it has not passed it.
+
+    Its end tells as well as its begin, which may stand before the text.
+    """
+    if name in names:
+        return names.index(name) + 1
+    end = name.removesuffix("_begin") + "_end"
+    return names.index(end) if name.endswith("_begin") and end in names else None

@@ -24,21 +24,23 @@ _WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|f
 class Record:
     """What a record is. body: the text without its prefix. noise: it only sounds alarming. bars: frames of bars.
 
-    milestones, errors: rules that match and count (an error does not in quoted source code).
+    milestones, errors: rules that match and count (an error does not in quoted source code). request: it holds the
+    text of a request, of which no rule is asked.
     """
 
-    __slots__ = ("bars", "body", "cleanup", "clue", "errors", "milestones", "noise", "text", "where")
+    __slots__ = ("bars", "body", "cleanup", "clue", "errors", "milestones", "noise", "request", "text", "where")
 
     def __init__(self, text: str, rules: Iterable[Rule], log: LogRules) -> None:
         self.text = text
         self.where = origin(text, log)
         self.body = body = text[self.where.body :]
-        self.bars: list[Frame] = frames(text, log.bars) if "%" in text else []
+        self.request = log.requests is not None and bool(self.where.body) and bool(log.requests.match(body))
+        self.bars: list[Frame] = frames(text, log.bars) if "%" in text and not self.request else []
         self.milestones: list[tuple[Rule, re.Match[str]]] = []
         self.errors: list[Rule] = []
         self.noise = self.cleanup = False
         self.clue = ""
-        for rule in rules:
+        for rule in () if self.request else rules:
             match = rule.search(text)
             if match is None:
                 continue
@@ -55,6 +57,8 @@ class Record:
     def described(self) -> tuple[str, str, str]:
         """Kind, level and milestone, as ``LogLine`` has them."""
         body, level = self.body, self.where.level
+        if self.request:
+            return "", level, ""
         milestone = next((rule.name for rule, _ in self.milestones if not rule.weak or rule.name != "launch"), "")
         kind = "milestone" if milestone else ""
         if self.noise:
@@ -84,7 +88,7 @@ def fragments(text: str, log: LogRules) -> list[str]:
     found: list[str] = []
     for part in text.split("\r") if "\r" in text else (text,):
         start = 0
-        if any(hint in part[1:] for hint in log.inner_hints):
+        if any(hint in part[1:] for hint in log.inner_hints) and not is_request(part, log):
             for match in log.inner.finditer(part, 1):
                 if match.start() > start:
                     found.append(part[start : match.start()])
@@ -92,6 +96,12 @@ def fragments(text: str, log: LogRules) -> list[str]:
         if start < len(part):
             found.append(part[start:])
     return found
+
+
+def is_request(text: str, log: LogRules) -> bool:
+    """Whether this record holds the text of a request, which may be anything, a log among others."""
+    begin = log.record.match(text) if log.requests is not None else None
+    return begin is not None and log.requests is not None and log.requests.match(text, begin.end()) is not None
 
 
 def exception_name(body: str) -> str:

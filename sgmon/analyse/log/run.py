@@ -31,6 +31,8 @@ from sgmon.text import clean, safe
 
 #: How much advice is kept; lines at the beginning that are looked at in any case.
 LIMIT, BEGINNING = 100, 60
+#: Lines after an exception while serving in which a further request may be served.
+SERVED = 20
 #: error lines, and clues in lines, that are kept: the first ones
 NOTED = 4_000
 
@@ -169,6 +171,9 @@ class Run(Struct):
     def _record(self, number: int, text: str, rules: tuple[Rule, ...], seen_t: float | None, special: bool) -> None:
         record = Record(text, rules, self.log)
         where, body = record.where, record.body
+        if record.request:
+            self.errors.close()
+            return
         if where.stamp:
             where.t = epoch(where.stamp, self.when if self.when is not None else self.near)
         if where.t is None:
@@ -189,6 +194,8 @@ class Run(Struct):
             where.source = ""  # each line of a traceback has the same head
         if self.errors.open is not None and self._ends(record):
             self.errors.close()
+        if self.serving and (self.errors.open is not None or self.eager):
+            self._serves(record)
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
             if record.clue:
@@ -221,6 +228,17 @@ class Run(Struct):
             self.errors.context(body, where.rank)
             version = self.log.version.search(body[:4000])
             self.version = self.version or (clean(version[1]) if version else "")
+
+    def _serves(self, record: Record) -> None:
+        """After an exception that nobody announced: another request that is served says that it was caught."""
+        block, serves = self.errors.open, self.log.serves
+        if serves is None or record.where.source not in ("own", "uvicorn"):
+            return
+        if block is not None and not block.fatal:
+            self.errors.close()
+            self.eager = max(self.eager, SERVED)
+        if serves.search(record.body):
+            self.errors.progress()
 
     def _note_clue(self, number: int, phase: str) -> None:
         if len(self.clues) < NOTED:
@@ -256,10 +274,10 @@ class Run(Struct):
             self.errors.headless(number, record.text, seen_t)
 
     def _ends(self, record: Record) -> bool:
-        """Whether a record without a prefix is the server's own word after a traceback, no part of it."""
+        """Whether a record without a prefix is a word about the end after a traceback, no part of it."""
         if self.errors.open is None or not self.errors.open.complete:
             return False
-        own = any(rule.grade == "consequence" for rule in record.errors)
+        own = any(rule.grade == "consequence" or rule.shell for rule in record.errors)
         return own or any(not rule.rank_only for rule, _ in record.milestones)
 
     def _milestone(

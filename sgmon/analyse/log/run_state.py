@@ -12,7 +12,7 @@ from sgmon.analyse.log.candidates import Candidate
 from sgmon.analyse.log.records import exception_name
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.writers import Writers
-from sgmon.analyse.stacks.phase import phase_of_frames
+from sgmon.analyse.stacks.phase import launcher_phase_of_frames, phase_of_frames
 from sgmon.model.log import LogError, LogState, Milestone, RankProgress
 from sgmon.model.stacks import Frame as StackFrame
 from sgmon.servers import registry
@@ -25,6 +25,7 @@ FAR = 12
 #: Phases that the outermost frames of any traceback prove.
 _VAGUE = ("", "launch", "spawn")
 _TP0 = re.compile(r"\bTP0\b")
+_CALL = re.compile(r"(?:\w[\w.]* = )?self\.(?:\w+\.)*(?P<function>\w+)\(")
 #: the first rank, or one that may be it
 _FIRST = re.compile(r"\bTP0\b|^pid\d")
 
@@ -103,13 +104,21 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
         return phase or (cause.phase if cause is not None else ""), behind
     own = run.milestones.tracks.get(cause.rank)
     by_rank = own.phase if own is not None and cause.rank else ""
-    proven = phase_of_frames(cause.frames, registry.get(run.log.family).stacks) if cause.frames else ""
+    stacks = registry.get(run.log.family).stacks
+    proven = phase_of_frames((*_called(cause), *cause.frames), stacks) if cause.frames else ""
     if proven in _VAGUE:
         proven = ""
     elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
         proven = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
     clue = next((phase for line, phase in run.clues if line == cause.line), "")
-    return proven or cause.phase or by_rank or clue or phase, behind
+    told = proven or cause.phase or by_rank or clue or phase
+    return told or launcher_phase_of_frames(cause.frames, stacks), behind
+
+
+def _called(cause: Candidate) -> tuple[StackFrame, ...]:
+    """The call in the last source line of its traceback, as a frame: it raised in C, or the text is cut."""
+    call = _CALL.match(cause.code)
+    return (StackFrame(call["function"], cause.frames[0].file),) if call else ()
 
 
 def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:

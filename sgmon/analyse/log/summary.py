@@ -101,6 +101,8 @@ def next_step(state: LogState, file: str) -> str:
         return "nothing: the server is ready"
     if not state.lines:
         return "check that the server writes to this file"
+    if state.sigterm_line:
+        return "find out who stopped it (a time limit, a health probe, a person), and start it again"
     if state.behind:
         return f"on the server's host: sgmon stacks (why {rank_list(list(state.behind))} is not as far as the others)"
     return "on the server's host: sgmon (it sees whether anything still moves)"
@@ -131,6 +133,8 @@ def headline(state: LogState) -> str:
         return "UNFINISHED: the log is empty"
     if not state.family:
         return "UNFINISHED in an unknown phase: no line says which server wrote this, and none is of a start"
+    if state.sigterm_line:
+        return f"UNFINISHED {place}{several}: stopped by SIGTERM, line {state.sigterm_line}; {where}"
     return f"UNFINISHED {place}{several}; {where}. Text alone cannot tell slow from hung."
 
 

@@ -105,6 +105,11 @@ def phase_of_frames(frames: Sequence[Frame], rules: StackRules) -> str:
     return _phase_of_frames(frames, _compiled(rules, False, (_NEWEST,))) if rules.folder else ""
 
 
+def launcher_phase_of_frames(frames: Sequence[Frame], rules: StackRules) -> str:
+    """The same of the process that starts the ranks, or ""."""
+    return _phase_of_frames(frames, _compiled(rules, True, (_NEWEST,))) if rules.folder else ""
+
+
 def _phase_of_frames(frames: Sequence[Frame], compiled: _Compiled) -> str:
     found = compiled.index.first(frames)
     if found is None:

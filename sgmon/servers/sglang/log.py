@@ -37,6 +37,9 @@ RULES = LogRules(
     rank=canonical_rank,
     speaks=re.compile(
         r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |server_args=(?:ServerArgs\(|\{)"
+        # a start that fails before its first record: the files of its traceback, argparse's own line
+        r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api)\b"
+        r"|\b(?:launch_server\.py|sglang serve): error: "
     ),
     args=parse_server_args,
     restart="server_args=",
@@ -103,9 +106,14 @@ RULES = LogRules(
             r'INFO:     (?:\d{1,3}\.){3}\d{1,3}:\d{1,5} - ("(?:GET|POST) /[\w/.]{0,60} HTTP/1\.1" \d{3}[ \w]{0,24})$'
         ),
     ),
-    fatal_header=re.compile(r"hit an exception|^Fatal Python error|warmup error:"),
+    fatal_header=re.compile(r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"),
     # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
-    benign_header=re.compile(r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application"),
+    benign_header=re.compile(
+        r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application|^--- Logging error ---"
+    ),
+    # --log-requests, as text and as JSON (0.5.23 srt/utils/request_logger.py)
+    requests=re.compile(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
+    serves=re.compile(r"^(?:Prefill|Decode) batch\b|\" 200 OK$"),
     died=re.compile(
         r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess (?:scheduler_(?P<m>\d+)|\w+) \(pid=(?P<pid>\d+)\)"
     ),
