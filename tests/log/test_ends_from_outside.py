@@ -183,3 +183,53 @@ def test_the_end_of_a_phase_whose_begin_stands_before_the_text_leaves_others_beh
     )
     state = fold(begun + ended)
     assert (state.phase, state.behind) == ("dist_init", ("DP1 TP1",))
+
+
+def test_a_time_without_a_blank_behind_it_is_an_envelope_too() -> None:
+    begun = "[2026-02-01 10:00:24 TP1] Scheduler hit an exception: Traceback (most recent call last):"
+    lines = [LOAD.splitlines()[2], begun, *ALONE[2:4], "AttributeError: no"]
+    state = fold("".join(f"02-01 10:00:24.784{line}\n" for line in lines))
+    assert state.error is not None
+    assert (state.error.kind, state.error.rank, state.error.line) == ("attribute_error", "TP1", 5)
+
+
+def test_a_text_that_begins_inside_of_a_traceback_tells_its_phase() -> None:
+    frames = (
+        '  File "/x/sglang/srt/managers/scheduler.py", line 418, in __init__\n    self.tp_worker = TpModelWorker(\n'
+        '  File "/x/sglang/srt/model_executor/model_runner.py", line 700, in load_model\n'
+    )
+    state = fold(f"{frames}KeyError: 'a'\n")
+    assert (state.outcome, state.phase, state.error and state.error.line) == ("crashed", "weights", 4)
+    assert fold(frames).error is None  # nothing says yet how it ended
+
+
+def test_a_watchdog_that_strikes_before_the_server_is_ready_strikes_in_the_warm_up() -> None:
+    struck = "[2026-02-01 10:09:42 PP1 TP0] Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)\n"
+    up = "[2026-02-01 10:01:42] INFO:     Uvicorn running on http://0.0.0.0:30000 (Press CTRL+C to quit)\n"
+    assert fold(LOAD + up + struck).phase == "warmup"
+    assert fold(LOAD + READY + struck).phase == fold(struck).phase == "serving"
+
+
+def test_the_end_of_nvshmem_s_connections() -> None:
+    begin = "".join(f"[2026-02-01 10:01:42 TP{n}] Capture cuda graph begin.\n" for n in (0, 1))
+    state = fold(f"{LOAD}{begin}/x/init.cu:1007: non-zero status: 7 nvshmem setup connections failed \n")
+    assert (state.outcome, state.phase, state.error and state.error.kind) == ("crashed", "graphs", "nvshmem_failed")
+
+
+def test_a_proxy_that_answers_the_warm_up_is_thought_of() -> None:
+    said = "[2026-02-01 10:01:42] Initialization failed. warmup error: Traceback (most recent call last):\n"
+    assert "no_proxy" in next_step(fold(f"{LOAD}{said}AssertionError: res=<Response [403]>, res.text=''\n"), "x")
+
+
+def test_the_warm_up_of_the_diffusion_server() -> None:
+    begun = '[02-01 10:00:20] server_args: {"model_path": "/m", "num_gpus": 1}\n'
+    said = "[02-01 10:00:56] Server warmup failed; aborting startup: no answer\nTraceback (most recent call last):\nRuntimeError: no\n"
+    state = fold(begun + said)
+    assert (state.family, state.outcome, state.phase) == ("sglang-diffusion", "crashed", "warmup")
+
+
+def test_loggers_of_the_server_in_another_program_s_format() -> None:
+    state = fold(
+        "2026-02-01 10:00:09 | ERROR | sglang.srt.entrypoints.engine | Received sigquit from a child process.\n"
+    )
+    assert (state.family, state.outcome) == ("sglang", "crashed")

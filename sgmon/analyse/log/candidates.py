@@ -55,6 +55,11 @@ class Block(Struct):
     code: str = ""
     file: str = ""
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether neither its begin nor its exception is in the text, so that it tells nothing yet."""
+        return self.headless and not self.complete and not self.head
+
     def candidate(self) -> Candidate:
         """What this block says about the cause."""
         made = self._candidate()

@@ -182,7 +182,7 @@ class Envelope(Struct):
     def _record_at(self, line: str) -> int | None:
         """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text."""
         begin = self.rules.record.match(line)
-        if begin and is_request(line, self.rules):
+        if is_request(line, self.rules):
             return None
         end = begin.end() if begin else 0
         at: int | None = None

@@ -12,6 +12,7 @@ _TOKEN = re.compile(
     r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
 )
 _STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
+_ENDS_IN_TIME = re.compile(f"{STAMP}$")
 FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _QUOTED = {
     '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
@@ -41,7 +42,7 @@ def shape_of(prefix: str) -> Shape | None:
     if not wild and len(prefix.split()) > 4:
         return None
     quote = prefix[-1] if prefix[-1] in _QUOTED else ""
-    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum():
+    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum() and not _ENDS_IN_TIME.search(prefix):
         return None
     tokens = list(_TOKEN.finditer(prefix))
     parts = [_general(match, wild, last=match is tokens[-1], first=match is tokens[0]) for match in tokens]

@@ -152,7 +152,9 @@ class Errors(Struct):
                     rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
                 )
         if name and block.plain is None:
-            line, text = (number, body) if message else (block.line, block.text)
+            line, text = (
+                (number, body) if message or (block.headless and not block.head) else (block.line, block.text)
+            )
             block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
         if name:
             block.complete = True
@@ -229,7 +231,7 @@ class Errors(Struct):
     def all(self) -> list[Candidate]:
         """Every candidate, blocks included, by line."""
         found = [*self.candidates]
-        found += (fatal_at_end(block) for block in self.blocks if not block.cancelled)
+        found += (fatal_at_end(block) for block in self.blocks if not block.cancelled and not block.is_torn)
         return sorted(found, key=lambda c: c.line)
 
     def complaints(self) -> tuple[Complaint, ...]:

@@ -18,6 +18,7 @@ _FRAME_LINE = re.compile(
     r'\s+File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
     r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
 )
+_FRAME = re.compile(r'\s+File "[^"]+", line \d+, in \S')
 _WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)
 
 
@@ -34,7 +35,7 @@ class Record:
         self.text = text
         self.where = origin(text, log)
         self.body = body = text[self.where.body :]
-        self.request = log.requests is not None and bool(self.where.body) and bool(log.requests.match(body))
+        self.request = log.requests is not None and bool(log.requests.match(body))
         self.bars: list[Frame] = frames(text, log.bars) if "%" in text and not self.request else []
         self.milestones: list[tuple[Rule, re.Match[str]]] = []
         self.errors: list[Rule] = []
@@ -100,8 +101,10 @@ def fragments(text: str, log: LogRules) -> list[str]:
 
 def is_request(text: str, log: LogRules) -> bool:
     """Whether this record holds the text of a request, which may be anything, a log among others."""
-    begin = log.record.match(text) if log.requests is not None else None
-    return begin is not None and log.requests is not None and log.requests.match(text, begin.end()) is not None
+    if log.requests is None:
+        return False
+    begin = log.record.match(text)
+    return log.requests.match(text, begin.end() if begin else 0) is not None
 
 
 def exception_name(body: str) -> str:
@@ -113,6 +116,11 @@ def exception_name(body: str) -> str:
 def looks_like_traceback(text: str) -> bool:
     """Whether the line can only be part of a traceback or of faulthandler's dump."""
     return bool(_FRAME_LINE.match(text)) or "Traceback (most recent call last)" in text
+
+
+def is_frame(text: str) -> bool:
+    """Whether the line is a frame of a traceback (faulthandler writes no comma)."""
+    return _FRAME.match(text) is not None
 
 
 def is_error(rule: Rule, body: str) -> bool:

@@ -19,7 +19,7 @@ from sgmon.analyse.log.errors import NEAR, Errors, header_exception
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin, epoch, origin
 from sgmon.analyse.log.ranks import Milestones
-from sgmon.analyse.log.records import Record, exception_name, fragments, looks_like_traceback
+from sgmon.analyse.log.records import Record, exception_name, fragments, is_frame, looks_like_traceback
 from sgmon.analyse.log.run_bars import RunBars
 from sgmon.analyse.log.unresolved import unresolved_in
 from sgmon.analyse.log.writers import RankNames, Writers
@@ -268,6 +268,10 @@ class Run(Struct):
             self.errors.headless(number, record.text, seen_t, where.rank, record.text[: where.body])
         if record.where.source == "own":
             self.own, self.eager = True, 0
+            return
+        if self.writers is None and not self.errors.blocks and body.startswith("  File ") and is_frame(body):
+            self.errors.headless(number, record.text, seen_t)
+            self.errors.in_block(number, body, (), seen_t)
             return
         inside = self.errors.open is None and not self.errors.blocks and self.errors.previous[:1].isspace()
         if inside and number > 1 and exception_name(record.body):

@@ -111,7 +111,10 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
     elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
         proven = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
     clue = next((phase for line, phase in run.clues if line == cause.line), "")
-    told = proven or cause.phase or by_rank or clue or phase
+    named = cause.phase
+    if named == "serving" and run.milestones.ready_line is None and now in ("http", "warmup"):
+        named = now  # what strikes while serving strikes in the warm-up, too
+    told = proven or named or by_rank or clue or phase
     return told or launcher_phase_of_frames(cause.frames, stacks), behind
 
 

@@ -35,6 +35,7 @@ FAMILY = replace(
             Phase("weights", "weight load", "in the weight load", following="scheduler_ready"),
             Phase("scheduler_ready", "scheduler start", "in the scheduler start", following="scheduler_ready"),
             Phase("http", "HTTP start", "in the HTTP start", following="ready"),
+            Phase("warmup", "warm-up", "in the warm-up", following="ready"),
             Phase("ready", "serving", "while serving", following="serving"),
             Phase("serving", "serving", "while serving", following="serving"),
         )

@@ -46,7 +46,7 @@ RULES = LogRules(
     restart="server_args: {",
     sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
     version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?)"),
-    fatal_header=re.compile(r"hit an exception|^Fatal Python error"),
+    fatal_header=re.compile(r"hit an exception|^Fatal Python error|Server warmup failed; aborting"),
     benign_header=re.compile(r"Ignore import error|Exception in ASGI application"),
     died=re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)"),
     more=("server_args: {", "sglang=="),
