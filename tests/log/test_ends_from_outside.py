@@ -233,3 +233,25 @@ def test_loggers_of_the_server_in_another_program_s_format() -> None:
         "2026-02-01 10:00:09 | ERROR | sglang.srt.entrypoints.engine | Received sigquit from a child process.\n"
     )
     assert (state.family, state.outcome) == ("sglang", "crashed")
+
+
+#: what a terminal, a syslog or an editor leaves around lines
+MARKS = {
+    "the mark of a coding": ("\ufeff", "", ""),
+    "a cursor": ("", "\x1b[2K\x1b[1G", ""),
+    "a title": ("", "\x1b]0;host\x07", ""),
+    "colours as syslog spells them": ("", "#033[34m", "#033[0m"),
+    "colours as cat -v spells them": ("", "^[[34m", "^[[0m"),
+    "a blank line after each": ("", "", "\n"),
+    "TAI64N": ("", "@400000006980b1c80a1b2c3d ", ""),
+}
+
+
+@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+def test_marks_around_lines_change_nothing(marks: tuple[str, str, str]) -> None:
+    begin, before, after = marks
+    raised = "[2026-02-01 10:01:00 TP1] Scheduler hit an exception: Traceback (most recent call last):"
+    lines = [*LOAD.splitlines(), raised, *ALONE[2:4], "KeyError: 'a.b'"]
+    state = fold(begin + "".join(f"{before}{line}{after}\n" for line in lines))
+    assert state.error is not None and state.error.text == "KeyError: 'a.b'"
+    assert (state.error.kind, state.error.rank, len(state.milestones)) == ("key_error", "TP1", 3)

@@ -31,8 +31,12 @@ from sgmon.servers.family import LogRules
 
 #: Longest prefix that is learned, most shapes that are kept, longest line that is looked at.
 LONGEST, KEPT, LOOK = 400, 24, 65_536
-#: Sequences that only colour; the first without its escape, as browsers copy it.
-COLOUR = re.compile(r"\x1b?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[m|\x1b\[K")
+#: What only a terminal obeys: colours, also without their escape, as browsers copy them, or with it spelt, as syslog
+#: and cat write it; the cursor; titles.
+COLOUR = re.compile(
+    r"(?:\x1b|#033|\^\[|\\x1b|\\033|\\u001b)?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[[\d;?]*[A-Za-z]"
+    r"|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)"
+)
 BARE_COLOUR = "[0m"
 _REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
 _BAR = re.compile(r"%\||% Completed \|")

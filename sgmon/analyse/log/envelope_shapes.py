@@ -45,6 +45,8 @@ def shape_of(prefix: str) -> Shape | None:
     if not quote and not prefix[-1].isspace() and prefix[-1].isalnum() and not _ENDS_IN_TIME.search(prefix):
         return None
     tokens = list(_TOKEN.finditer(prefix))
+    if wild and tokens[-1]["run"] and prefix[-1] not in ":-" and not prefix[-1].isdigit():
+        return None  # nothing tells where its last word ends: it would take the first word of any line
     parts = [_general(match, wild, last=match is tokens[-1], first=match is tokens[0]) for match in tokens]
     source = "".join(parts)
     return Shape(source, re.compile(source), quote, doubled=prefix.endswith(',"'))

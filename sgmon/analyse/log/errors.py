@@ -90,7 +90,8 @@ class Errors(Struct):
         if body.startswith(_CHAIN) or (looks_like_traceback(body) and not where.source):
             block.blank = False
             return True
-        if where.source or (block.blank and not body[:1].isspace()) or opens:
+        left = block.blank and not body[:1].isspace() and (block.complete or not exception_name(body))
+        if where.source or left or opens:
             self.close()
             return False
         return True

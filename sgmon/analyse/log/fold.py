@@ -189,6 +189,8 @@ class LogFold:
     def _take(self, text: str, t: float) -> None:
         if "\x00" in text:
             text = text.replace("\x00", "")
+        if not self._log.lines and not self._log.tail:
+            text = text.lstrip("\ufeff\ufffd")  # what says how a file is coded
         self._log.last_byte_t = t
         plain = self._envelope.plain
         cut = max(text.rfind("\n"), text.rfind("\r") if plain else -1) + 1

@@ -12,7 +12,11 @@ _MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 #: Source of a pattern, without groups.
 STAMP = (
     r"(?:\d{4}[-/]\d\d[-/]\d\d(?:[T ]|\s@\s)" + _CLOCK + r"(?:Z|\s?[+-]\d\d:?\d\d)?"
-    r"|" + _MONTHS + r" [ \d]?\d(?:, \d{4})?(?: @|,)? " + _CLOCK + r"|\b1[5-9]\d{8}\.\d+\b|\d\d:\d\d:\d\d[.,]\d+)"
+    r"|"
+    + _MONTHS
+    + r" [ \d]?\d(?:, \d{4})?(?: @|,)? "
+    + _CLOCK
+    + r"|\b1[5-9]\d{8}\.\d+\b|@[0-9a-f]{24}\b|\d\d:\d\d:\d\d[.,]\d+)"
 )
 _PARTS = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d).*?(\d\d):(\d\d):(\d\d)")
 _WORDS = re.compile(r"(\w{3}) +(\d+)(?:, (\d{4}))?.*?(\d\d):(\d\d):(\d\d)")
