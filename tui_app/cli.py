@@ -14,6 +14,7 @@ import termios
 from sgmon import __version__
 from sgmon.commands import EXIT_CODES
 from sgmon.commands.help_format import HelpFormatter
+from sgmon.commands.parser import Parser, unknown_option
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -116,10 +117,7 @@ def _unknown_option(words: list[str]) -> str:
     for word in words:
         name = word.partition("=")[0]
         if name.startswith("-") and name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, n=1)
-            return f"no option {name!r}; " + (f"did you mean {near[0]}?" if near else "try: sgmon --help")
+            return unknown_option(name, known, "try: sgmon --help")
     return ""
 
 
@@ -132,9 +130,7 @@ def _command(name: str, words: list[str]) -> int:
         print(f"sgmon: no command {name!r}; {hint}", file=sys.stderr)
         return 2
     module = importlib.import_module(COMMANDS[name][0])
-    parser = argparse.ArgumentParser(
-        prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=HelpFormatter
-    )
+    parser = Parser(prog=f"sgmon {name}", description=COMMANDS[name][1], formatter_class=HelpFormatter)
     module.add_arguments(parser)
     if name not in ("config", "completion"):
         use(parser)
@@ -177,7 +173,7 @@ def watch_parser() -> argparse.ArgumentParser:
     from sgmon.servers.names import labels
 
     commands = "\n".join(f"  {name:10} {line}" for name, (_, line) in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="sgmon",
         usage="sgmon [options] | sgmon COMMAND ...",
         description=f"Is the {labels()} server here hung, or only slow? Where, which rank, why?",

@@ -34,7 +34,9 @@ def watch_demo(args: argparse.Namespace) -> int:
     from sgmon import demo
 
     try:
-        _need_terminal()
+        if args.scenario not in demo.SCENARIOS:
+            raise UsageError(f"no scenario {args.scenario!r}; there are: {', '.join(demo.SCENARIOS)}")
+        _need_terminal("sgmon demo --server-only")
         server = demo.start(args.scenario, **_demo_options(args))
     except UsageError as err:
         return say_usage(err)
@@ -46,11 +48,12 @@ def watch_demo(args: argparse.Namespace) -> int:
 
 
 def watch_run(args: argparse.Namespace) -> int:
-    from sgmon.commands.run import ending, start
+    from sgmon.commands.run import ending, runnable, start
     from sgmon.commands.watching import watch_dirs
 
     try:
-        _need_terminal()
+        runnable(args.command)
+        _need_terminal("sgmon run --wait -- CMD")
         started = start(args.command, args.log)
     except UsageError as err:
         return say_usage(err)
@@ -89,7 +92,7 @@ def watch_replay(args: argparse.Namespace) -> int:
         engine.start()
         return ReplayApp(engine, settings)
 
-    return _run(make_app, settings)
+    return _run(make_app, settings, "sgmon report --recording FILE")
 
 
 def _live(settings: Settings, started: Started | None = None) -> int:
@@ -123,9 +126,10 @@ def _live(settings: Settings, started: Started | None = None) -> int:
     return _run(make_app, settings)
 
 
-def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
+def _run(make_app: Callable[[], SgmonApp], settings: Settings, instead: str = "sgmon status, or sgmon wait") -> int:
+    """instead: what does without a terminal."""
     try:
-        _need_terminal()
+        _need_terminal(instead)
     except UsageError as err:
         return say_usage(err)
     _quiet_textual()
@@ -151,10 +155,10 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings) -> int:
     return code if isinstance(code, int) else app.return_code or 0
 
 
-def _need_terminal() -> None:
+def _need_terminal(instead: str) -> None:
     # a stream that was closed by the caller is None
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
-        raise UsageError("the dashboard needs a terminal; without one try: sgmon status, or sgmon wait")
+        raise UsageError(f"the dashboard needs a terminal; without one try: {instead}")
 
 
 def _quiet_textual() -> None:

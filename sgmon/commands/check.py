@@ -57,7 +57,10 @@ def server_of(command: list[str]) -> Server:
         raise UsageError("nothing to check: give the server's own command line after sgmon check --")
     found = registry.recognise(words)
     if found is None or found[1].tail is None:
-        raise UsageError(f"this starts no {names.labels()} server that sgmon knows: {words[0]} ...")
+        raise UsageError(
+            f"{' '.join(words)[:60]!r} starts no {names.labels()} server that sgmon knows: give its own command line, "
+            f"e.g. sgmon check -- {names.start_command()} ..."
+        )
     family, launch = found
     program = shutil.which(words[0])
     inside = inner.of(ROOT, os.getpid())

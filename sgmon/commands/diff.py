@@ -64,6 +64,8 @@ def side(word: str) -> FinishedStart:
             pass
         else:
             return _of_recording(path)
+    if word != "-" and not path.exists():
+        raise _SideError(f"cannot read {word!r}: no file, and no id of `sgmon runs`: check the path")
     try:
         return from_snapshot.start_of_log(log_command.read(word), word)
     except log_command.UnreadableError as err:

@@ -30,7 +30,8 @@ ENDING_S = 10.0
 ATTACH = """\
 The server runs in a session of its own, its output in the log. Quitting sgmon (q, a closed terminal, kill; ctrl+c
 with --wait) leaves it running; `sgmon` watches it again, from any terminal of the same user. `kill PID` ends it,
-sgmon never does. When the server has ended before sgmon, its exit code is sgmon's (128 + N for signal N).
+sgmon never does. When the server has ended before sgmon, its exit code is sgmon's (128 + N for signal N); with
+--wait, where it ended with 0 and was never ready, sgmon's is 4 or 5.
 """
 
 
@@ -53,14 +54,20 @@ class Started(Struct, frozen=True):
     log: Path
 
 
-def start(command: list[str], log: str) -> Started:
-    """Start ``command`` with stdin from /dev/null and stdout and stderr appended to ``log``."""
+def runnable(command: list[str]) -> list[str]:
+    """The words after "--". Raises ``UsageError`` where they name no program."""
     if command[:1] == ["--"]:
         command = command[1:]
     if not command:
         raise UsageError("nothing to run: give the server's own command line after sgmon run --")
     if shutil.which(command[0]) is None:
         raise UsageError(f"no program {command[0]!r}: check the path, or activate the environment that has it")
+    return command
+
+
+def start(command: list[str], log: str) -> Started:
+    """Start ``command`` with stdin from /dev/null and stdout and stderr appended to ``log``."""
+    command = runnable(command)
     path = Path(log) if log else Path(f"server-{time.strftime('%Y%m%d-%H%M%S')}.log")
     path = path.absolute()
     try:
@@ -92,9 +99,9 @@ def run(args: argparse.Namespace) -> int:
     source = LiveSource(settings)
     tell_the_end(started, source)
     code = wait_for(live_engine(settings, source=source), waiting, at_end)
-    words, code = ending(started, code)
+    words, server_code = ending(started, code)
     print(words, file=sys.stderr)
-    return code
+    return server_code or code  # a server that ended with 0 before it was ready is no success
 
 
 def check_beside(command: list[str], pid: int) -> threading.Thread:

@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.limit < 1:
+        print(f"sgmon: --limit {args.limit} is out of range: try --limit 20", file=sys.stderr)
+        return USAGE
     history = StartDatabase()
     try:
         if args.id is not None:
@@ -34,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
                 return USAGE
             runs = [one]
         else:
-            runs = history.runs(max(1, args.limit), args.model)
+            runs = history.runs(args.limit, args.model)
     except DatabaseError as err:
         print(f"sgmon: {err.words}. {err.remedy}", file=sys.stderr)
         return FAILED
@@ -46,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(table(runs)))
     else:
         print(
-            "no finished start yet: one is added whenever sgmon, sgmon wait or sgmon record has watched it to its end"
+            "no finished start yet: one is added whenever sgmon, sgmon wait or sgmon record has watched a server "
+            "to its end (none of sgmon demo is kept)"
         )
     return READY
 

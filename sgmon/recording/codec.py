@@ -193,13 +193,16 @@ def _events(lines: Iterator[bytes]) -> Iterator[Event]:
             yield event
 
 
+_NO_HEADER = "is not an sgmon recording (its first line is no header). A log is read by: sgmon log FILE"
+
+
 def _header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as err:
-        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)") from err
+        raise RecordingError(f"{path} {_NO_HEADER}") from err
     if b"sgmon_recording" not in line or not 0.0 <= header.epoch <= _LAST_EPOCH:
-        raise RecordingError(f"{path} is not an sgmon recording (its first line is no header)")
+        raise RecordingError(f"{path} {_NO_HEADER}")
     return header
 
 
@@ -207,7 +210,7 @@ def _lines(path: Path) -> Iterator[bytes]:
     try:
         raw = open(path, "rb")
     except OSError as err:
-        raise RecordingError(f"cannot open {path}: {err.strerror}") from err
+        raise RecordingError(f"cannot open {path}: {err.strerror}. Check the path") from err
     with raw:
         yield from _cut(raw)
 

@@ -152,6 +152,13 @@ def test_run_gives_the_childs_exit_code_and_a_log(tmp_path: Path) -> None:
     assert [log.read_text() for log in logs] == ["no server\n"]
 
 
+def test_an_end_without_an_error_is_no_success_of_a_server_that_never_was_ready(tmp_path: Path) -> None:
+    done = _sgmon("run", "--wait", "--", "true", cwd=tmp_path)
+    assert "CRASHED" in done.stdout
+    assert "has ended with code 0" in done.stderr
+    assert done.returncode == 5, "a script would go on as if the server were ready"
+
+
 def test_run_leaves_the_server_running(tmp_path: Path) -> None:
     for timeout in ("1s", "30s"):  # a loaded machine may not have looked once in a second
         argv = ["run", "--wait", "--timeout", timeout, "--log", str(tmp_path / "a.log"), "--", "sleep", "300"]

@@ -36,12 +36,16 @@ from tui_app.cli import main
         (["diff", "/no/such/a", "/no/such/b"], 2, "cannot read"),
         (["report", "--recording", "/no/such"], 6, "cannot open"),
         (["replay", "/no/such/recording"], 2, "cannot open"),
+        (["diff", "/no/such/a", "/no/such/b"], 2, "no id of `sgmon runs`"),
+        (["runs", "--limit", "-1"], 2, "--limit -1 is out of range"),
+        (["replay", __file__], 2, "sgmon log FILE"),
+        (["check", "--", "sleep", "1"], 2, "'sleep 1' starts no SGLang or vLLM server that sgmon knows"),
+        (["demo", "stuck-rnak"], 2, "no scenario 'stuck-rnak'; there are: healthy"),
+        (["run", "--", "no-such-program"], 2, "no program 'no-such-program'"),
         (["run", "--"], 2, "nothing to run"),
     ],
 )
 def test_bad_input(argv: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if argv[0] == "run":
-        argv = ["run", "--wait", "--"]
     assert main(argv) == code
     said = capsys.readouterr().err
     assert words in said
@@ -65,10 +69,33 @@ def test_an_option_that_a_command_would_ignore_is_none_of_its_own(
 ) -> None:
     with pytest.raises(SystemExit):
         main(argv)
-    assert f"unrecognized arguments: {argv[1]}" in capsys.readouterr().err
+    assert f"no option '{argv[1]}'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([argv[0], "--help"])
     assert argv[1] not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["wait", "--timout", "30m"], "sgmon wait: no option '--timout'; did you mean --timeout?"),
+        (["status", "--theme", "nord"], "sgmon status: no option '--theme'; try: sgmon status --help"),
+        (["--bogus"], "sgmon: no option '--bogus'; try: sgmon --help"),
+        (["log"], "sgmon log: FILE is missing; try: sgmon log --help"),
+        (["diff"], "sgmon diff: A and B are missing; try: sgmon diff --help"),
+        (["log", "a.log", "b.log"], "sgmon log: 'b.log' is one word too many; try: sgmon log --help"),
+        (["runs", "yesterday"], "sgmon runs: id 'yesterday' is no number; try: sgmon runs --help"),
+        (["--host"], "sgmon: --host needs a value; try: sgmon --help"),
+        (["completion", "tcsh"], "sgmon completion: shell: invalid choice: 'tcsh' (choose from"),
+    ],
+)
+def test_a_wrong_word_gets_one_sentence(argv: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(words)
+    assert len(said.strip().splitlines()) == 1
 
 
 def test_a_pid_that_is_no_server(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,13 +154,21 @@ def test_an_unknown_flag_is_usage() -> None:
     assert "--no-such-flag" in run.stderr
 
 
-def test_the_dashboard_without_a_terminal_says_what_to_try() -> None:
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "sgmon status"),
+        (["demo"], "sgmon demo --server-only"),
+        (["run", "--", "true"], "sgmon run --wait -- CMD"),
+    ],
+)
+def test_the_dashboard_without_a_terminal_says_what_to_try(argv: list[str], words: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "tui_app.cli"],
+        [sys.executable, "-m", "tui_app.cli", *argv],
         capture_output=True,
         text=True,
         timeout=60,
         stdin=subprocess.DEVNULL,
     )
     assert run.returncode == 2
-    assert "sgmon status" in run.stderr
+    assert words in run.stderr
