@@ -58,8 +58,8 @@ def server_of(command: list[str]) -> Server:
     found = registry.recognise(words)
     if found is None or found[1].tail is None:
         raise UsageError(
-            f"{' '.join(words)[:60]!r} starts no {names.labels()} server that sgmon knows: give its own command line, "
-            f"e.g. sgmon check -- {names.start_command()} ..."
+            f"{' '.join(words)[:60]!r} starts no {names.labels()} server that sgmon knows: give its own command "
+            f"line, e.g. sgmon check -- {names.start_command()} ..."
         )
     family, launch = found
     program = shutil.which(words[0])
