@@ -26,6 +26,10 @@ from widgets.log_window import Window
 from widgets.panel import Panel
 
 
+#: rows that a key acts on before the panel was ever painted
+FIRST_ROWS = 5
+
+
 class LogDisplay(Panel[LogView]):
     """Everything of the log panel but its keys."""
 
@@ -78,8 +82,10 @@ class LogDisplay(Panel[LogView]):
         return (self.viewport.state, self.search.state, self.row_format, self.window.expanded, prompt, self.notice)
 
     def catch_up(self) -> None:
-        """Take in the lines that came while the panel was hidden: a key may act on them before the next paint."""
-        self.viewport.fill(len(self.viewport.shown))
+        """Take in what came while the panel was hidden: a key may act on it before the next paint."""
+        if self.snapshot is not None:
+            self._take_file(self.select(self.snapshot))
+        self.viewport.fill(max(FIRST_ROWS, len(self.viewport.shown)))
 
     # painting
 
@@ -136,12 +142,7 @@ class LogDisplay(Panel[LogView]):
 
     def _adapt(self, view: LogView, width: int) -> None:
         """Take in a new file, new ranks, a new width."""
-        if view.generation != self._generation:
-            self._generation = view.generation
-            self.viewport.restart()
-            self.window.expanded = frozenset()
-            self.search.apply()
-        else:
+        if not self._take_file(view):
             self.search.grow()
         rank_width = 0
         if view.expected:
@@ -161,6 +162,16 @@ class LogDisplay(Panel[LogView]):
             self.window.expanded_width = wrap_width
             self.window.forget()
         self.window.wrap_width = wrap_width if self.row_format.wraps else 0
+
+    def _take_file(self, view: LogView) -> bool:
+        """Begin at the end of another file than before; whether it was another."""
+        if view.generation == self._generation:
+            return False
+        self._generation = view.generation
+        self.viewport.restart()
+        self.window.expanded = frozenset()
+        self.search.apply()
+        return True
 
     def _status(self, view: LogView, width: int) -> Line:
         if self.notice:

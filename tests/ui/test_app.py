@@ -12,7 +12,7 @@ from textual._compositor import ChopsUpdate
 from textual.command import CommandList
 from textual.screen import Screen
 
-from sgmon.model import LogReading, Snapshot, VerdictChange
+from sgmon.model import LogReading, NextStep, Snapshot, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, resize, rows_of, running, text_of
@@ -432,6 +432,26 @@ async def test_a_key_of_the_hidden_log_acts_on_its_newest_lines(tmp_path: Path) 
         panel = app.screen.panels["4"]  # type: ignore[attr-defined]
         assert not panel.viewport.following
         assert panel.viewport.shown[0].row.offset > before
+
+
+@pytest.mark.parametrize("key", ["o", "m", "pageup", "slash"])
+async def test_the_first_key_of_a_log_that_was_never_shown_does_what_it_says(key: str, tmp_path: Path) -> None:
+    step = NextStep("Read the log around the first cause", key="o", line=2)
+    crashed = fakes.crashed()
+    snapshot = replace(crashed, verdict=replace(crashed.verdict, next=(step,)))
+    async with running(snapshot, (60, 15), log=tmp_path / "server.log") as (app, _, pilot):
+        panel = app.screen.panels["4"]  # type: ignore[attr-defined]
+        assert not panel.display
+        await pilot.press(key)
+        await pilot.pause()
+        await pilot.pause()
+        assert panel.display and panel.has_focus
+        if key == "o":
+            assert panel.viewport.chosen.row.line.number == 2
+        if key == "slash":
+            assert panel.prompt.open
+        else:
+            assert not panel.viewport.following
 
 
 async def test_a_sleeper_that_wakes_for_a_moment_keeps_its_place() -> None:
