@@ -25,7 +25,6 @@ from widgets.log_viewport import Viewport
 from widgets.log_window import Window
 from widgets.panel import Panel
 
-
 #: rows that a key acts on before the panel was ever painted
 FIRST_ROWS = 5
 
