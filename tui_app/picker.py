@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from sgmon.model import Candidate, Snapshot
 from sgmon.servers.registry import get
 from sgmon.text import clean
-from sgmon.units import lasting
+from sgmon.units import lasting, plural
 from tui_app.session import Session, session_of
 from widgets.hints import KeyHints
 from widgets.painted import Painted
@@ -51,9 +51,11 @@ class Picker(Screen[None]):
 
     def receive(self, snapshot: Snapshot) -> None:
         """List the servers; the list is left alone while it is the same."""
-        words = f"  {len(snapshot.candidates)} servers on this machine" if snapshot.candidates else "  none found"
+        where = "ran beside the recording; it holds one of them" if snapshot.replay else "on this machine"
+        words = f"  {plural(len(snapshot.candidates), 'server')} {where}" if snapshot.candidates else "  none found"
         self.title_row.show_lines([((" servers ", "title-focus"), (words, "dim"))])
-        self.hints.set_hints((("↑↓", "move"), ("↵", "watch")), (("?", "help"), ("q", "back")))
+        own = (("↑↓", "move"),) if snapshot.replay else (("↑↓", "move"), ("↵", "watch"))
+        self.hints.set_hints(own, (("?", "help"), ("q", "back")))
         if snapshot.candidates == self._shown:
             return
         self._shown = snapshot.candidates

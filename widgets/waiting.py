@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sgmon.servers import names
 from sgmon.text import clean
-from sgmon.units import age, gib, rough
+from sgmon.units import gib, rough
 from widgets.ages import ago
 from widgets.line import Line, wrap
 from widgets.panel import Panel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class WaitingView(NamedTuple):
     """What the waiting page shows."""
 
-    for_s: int
+    is_replay: bool
     asked_s: int | None
     gpus: str
     gpu_trouble: str
@@ -28,7 +28,7 @@ class WaitingView(NamedTuple):
 
 
 #: before the first snapshot
-_OPENING = WaitingView(0, None, "", "", "", "")
+_OPENING = WaitingView(False, None, "", "", "", "")
 
 
 class WaitingPanel(Panel[WaitingView], can_focus=False):
@@ -62,7 +62,7 @@ def select(snapshot: Snapshot) -> WaitingView:
         words += f", {clean(gpus[0].name, 40)}" if gpus[0].name else ""
         words += f", {gib(sum(used))} GiB in use" if used else ""
     return WaitingView(
-        for_s=rough(snapshot.t),
+        is_replay=bool(snapshot.replay),
         asked_s=None if probe is None or probe.last_ok_t is None else rough(snapshot.t - probe.last_ok_t),
         gpus=words,
         gpu_trouble=clean(snapshot.gpu.unavailable, 160),
@@ -72,12 +72,15 @@ def select(snapshot: Snapshot) -> WaitingView:
 
 
 def paint(view: WaitingView, width: int) -> list[Line]:
-    """What is looked for; then three ways on."""
+    """What is looked for; then three ways on, which a recording does not have."""
     rows: list[Line] = [()]
+    if view.is_replay:
+        words = f"no {names.labels()} server up to this moment of the recording"
+        return [*rows, *wrap(((" seen         ", "info"), (words, "")), width - 1, indent=14)]
     rows += wrap(((" looking for  ", "info"), (f"a running {names.labels()} server", "")), width - 1, indent=14)
-    asked = "" if view.asked_s is None else f", last look {ago(view.asked_s)}"
-    words = f"{age(view.for_s)}{asked}; this page turns by itself when one starts"
-    rows += wrap(((" since        ", "info"), (words, "dim")), width - 1, indent=14)
+    asked = "none yet" if view.asked_s is None else ago(view.asked_s)
+    words = f"{asked}; this page changes by itself when a server starts"
+    rows += wrap(((" last look    ", "info"), (words, "dim")), width - 1, indent=14)
     if view.error:
         rows += wrap(((" trouble      ", "bad"), (view.error, "")), width - 1, indent=14)
         if view.remedy:

@@ -30,7 +30,12 @@ async def test_a_silence_has_one_age_on_the_screen(later_s: float) -> None:
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("crashed", "crashed 25s ago:"), ("stalled", "stalled, silent 25s:"), ("ready", "ready for 25s:")],
+    [
+        ("crashed", "crashed 25s ago:"),
+        ("stalled", "stalled, silent 25s:"),
+        ("ready", "ready for 25s:"),
+        ("waiting-by-design", "waiting (expected) for 25s:"),
+    ],
 )
 def test_the_line_that_stays_says_what_its_time_is(state: str, words: str) -> None:
     snapshot = replay("demo-stuck-rank")[1]

@@ -382,6 +382,20 @@ def test_farewell_is_two_lines() -> None:
         assert all(line.isprintable() for line in lines)
 
 
+def test_what_stays_of_a_replay_is_no_command_on_processes_of_another_time() -> None:
+    first, second = exit_summary(replace(fakes.stuck(), replay="REPLAY 1m00s/1m00s"))
+    assert first.startswith("sgmon: in the recording: stalled")
+    assert second.startswith("next at that time: ")
+    assert "--pid" not in second and "kill" not in second
+
+
+def test_a_recording_without_a_server_offers_no_command() -> None:
+    view = waiting.select(replace(fakes.waiting(), replay="REPLAY 0.0s/0.0s"))
+    words = text(waiting.paint(view, 100))
+    assert "no SGLang or vLLM server up to this moment of the recording" in words
+    assert "sgmon" not in words
+
+
 def test_no_word_of_a_headline_is_lost_where_it_wraps() -> None:
     words = [f"w{number}" for number in range(60)]
     for width in range(60, 140):
