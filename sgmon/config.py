@@ -31,6 +31,7 @@ class Option(Struct, frozen=True):
     words: str
     is_inverse: bool = False
     is_duration: bool = False
+    range_s: tuple[float, float] = (0.0, 1e8)  # of a duration
 
     @property
     def variable(self) -> str:
@@ -49,7 +50,7 @@ OPTIONS = (
     Option("theme", "theme", "auto", "auto, dark, light, or a Textual theme, e.g. nord"),
     Option("ascii", "ascii", False, "no glyphs beyond ASCII"),
     Option("mouse", "no_mouse", True, "take the mouse", is_inverse=True),
-    Option("interval", "interval", "1", "seconds between readings of /proc", is_duration=True),
+    Option("interval", "interval", "1", "seconds between readings of /proc", is_duration=True, range_s=(0.2, 60.0)),
     Option("auto_evidence", "no_auto_evidence", True, "take stacks at the first suspicion", is_inverse=True),
     Option("gpu", "no_gpu", True, "load NVML", is_inverse=True),
     Option("http", "no_http", True, "ask the server's port", is_inverse=True),
@@ -131,7 +132,7 @@ def _parse(text: str, path: Path) -> dict[str, object]:
     try:
         document = parse_document(text, str(path))
     except TableError as err:
-        raise ConfigError(str(err)) from err
+        raise ConfigError(f'{err}. A text stands in quotes: theme = "dark"') from err
     return document
 
 
@@ -152,7 +153,7 @@ def as_toml(chosen: tuple[Choice, ...], keys: Mapping[str, str]) -> Iterator[str
         mark = "# " if choice.source == "default" else ""
         yield f"# {choice.option.words}"
         yield f"{mark}{choice.option.name} = {value}"
-    yield '# other keys, by the id that the man page lists (make man): "overview.why" = "v,y"'
+    yield '# other keys, by the id that `sgmon config --keys` lists: "overview.why" = "v,y"'
     yield f"[{KEYS}]" if keys else f"# [{KEYS}]"
     for name, value in keys.items():
         yield f"{_quoted(name)} = {_quoted(value)}"
@@ -205,6 +206,11 @@ def _from_file(option: Option, value: object, path: Path) -> bool | str:
 
 
 def _checked(option: Option, text: str, source: str) -> str:
-    if option.is_duration and seconds_of(text) is None:
+    if not option.is_duration:
+        return text
+    value, (low, high) = seconds_of(text), option.range_s
+    if value is None:
         raise ConfigError(f"{source}: {option.name} is a duration such as 1, 90s, 30m or 2h, not {text!r}")
+    if not low <= value <= high:
+        raise ConfigError(f"{source}: {option.name} is out of range ({low:g} to {high:g} seconds): {text!r}")
     return text

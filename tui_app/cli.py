@@ -140,6 +140,11 @@ def _command(name: str, words: list[str]) -> int:
 
         print(script(full_parser(), args.shell))
         return 0
+    if name == "config" and args.keys:
+        from tui_app.choice_check import key_rows
+
+        print("\n".join(key_rows()))
+        return 0
     if name == "demo" and not args.list and not args.server_only:
         from tui_app.watch import watch_demo
 
@@ -153,7 +158,22 @@ def _command(name: str, words: list[str]) -> int:
 
         return watch_replay(args)
     code: int = module.run(args)
-    return code
+    return _config_mistakes(code) if name == "config" else code
+
+
+def _config_mistakes(code: int) -> int:
+    """Say what the screen will not take of the choices: a theme, a key."""
+    from sgmon.config import choices, keymap
+
+    theme = next((str(one.value) for one in choices() if one.option.name == "theme" and one.source != "default"), "")
+    keys = keymap()
+    if code != 0 or not (theme or keys):
+        return code
+    from tui_app.choice_check import mistakes
+
+    found = mistakes(theme, keys)
+    print("".join(f"sgmon: {words}\n" for words in found), end="", file=sys.stderr)
+    return 2 if found else code
 
 
 def full_parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ def checked(wanted: Mapping[str, str], ids: Collection[str]) -> tuple[dict[str, 
     mistakes: list[str] = []
     for name, value in wanted.items():
         if name not in ids:
-            mistakes.append(f"no key is called {name!r}; {_meant(name, ids, 0.0)}")
+            mistakes.append(f"no key is called {name!r}; {_meant_id(name, ids)}")
             continue
         keys = [key.strip() for key in value.split(",")]
         good = [key for key in keys if is_key(key)]
@@ -41,6 +41,17 @@ def is_key(name: str) -> bool:
         return False
     char = key_to_character(REPLACED_KEYS.get(last, last))
     return last in _NAMED or (char is not None and char.isprintable() and last == last.strip())
+
+
+def _meant_id(name: str, ids: Collection[str]) -> str:
+    """The id that was meant, perhaps without the part before its last point: "whi" is "overview.why"."""
+    import difflib
+
+    known = {one: one for one in ids}
+    for one in ids:
+        known.setdefault(one.rpartition(".")[2], one)
+    near = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.0)[0]
+    return f"did you mean {known[near]!r}? All: sgmon config --keys"
 
 
 def _meant(name: str, known: Iterable[str], likeness: float) -> str:

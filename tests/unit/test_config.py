@@ -184,3 +184,33 @@ def test_the_help_fits_into_80_columns(capsys: pytest.CaptureFixture[str], monke
             main(words)
         long = [line for line in capsys.readouterr().out.splitlines() if len(line) > 80]
         assert not long, words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('theme = "drak"', "no theme 'drak'; there are: auto, dark, light,"),
+        ("theme = dark", 'A text stands in quotes: theme = "dark"'),
+        ("interval = 0", "config.toml: interval is out of range (0.2 to 60 seconds): '0'"),
+        ('[keys]\nwhi = "y"', "no key is called 'whi'; did you mean 'overview.why'?"),
+        ('[keys]\n"overview.why" = "strg+y"', "there is no key 'strg+y'"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_where_the_file_is_shown(
+    text: str, words: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(home, text)
+    assert main(["config"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_ids_of_the_keys_are_listed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--keys"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert any(
+        row.split()
+        == ["overview.why", "v", "why:", "all", "evidence,", "all", "next", "steps,", "history", "(overview)"]
+        for row in rows
+    )
+    write(home, '[keys]\n"overview.why" = "v,y"')
+    assert main(["config"]) == 0
