@@ -13,6 +13,7 @@ from sgmon.commands.bundling import BundleError, make, write
 from sgmon.export.shown import inline
 from sgmon.history import from_snapshot
 from sgmon.model import Snapshot
+from sgmon.servers import registry
 from sgmon.text import masked_argv, safe
 from sgmon.watch.engine import Engine
 
@@ -107,10 +108,12 @@ def step_summary(snapshot: Snapshot, code: int) -> Iterator[str]:
     run = from_snapshot.start_of(snapshot, from_snapshot.outcome_of(snapshot))
     phases = run.phases
     if phases:
+        words = registry.get(snapshot.family).phases.words
         yield from ("", "| phase | took | usually |", "|---|---|---|")
         usual = {} if snapshot.baseline is None else {one.phase: one.median_s for one in snapshot.baseline.phases}
         for phase, took_s in phases:
-            yield f"| {phase} | {units.duration(took_s)} | {units.duration(usual.get(phase)).replace('?', '')} |"
+            usually = units.duration(usual.get(phase)).replace("?", "")
+            yield f"| {words(phase)} | {units.duration(took_s)} | {usually} |"
     yield ""
     argv = " ".join(masked_argv(server.argv)).replace("`", "'")
     yield f"`{argv}`, {run.lines} lines of log"

@@ -12,6 +12,8 @@ from sgmon.servers import registry
 from sgmon.text import safe
 
 HEARTBEAT_S = 10.0
+#: how long after a phase the line with its time is awaited, so that it stands in the phase's own group
+LATE_S = 3.0
 #: states whose coming is said at once; everything else waits for the next heartbeat
 _TURNS = frozenset({"will-fail", "suspect", "stalled", "stopped", "crashed", "unhealthy", "ended", "ready"})
 _LEVELS = {
@@ -31,6 +33,7 @@ class Narrator:
         self._state = ""
         self._told: set[str] = set()
         self._group = ""
+        self._left_t: float | None = None  # since then the phase is another one than the open group's
 
     def lines(self, snapshot: Snapshot) -> Iterator[str]:
         """What is new; nothing for most snapshots."""
@@ -47,7 +50,7 @@ class Narrator:
                 yield _phase_line(snapshot, phase, took_s)
         state = snapshot.verdict.state
         turned = state != self._state and state in _TURNS
-        if self.marks and snapshot.verdict.phase and snapshot.verdict.phase != self._group:
+        if self.marks and self._group_is_over(snapshot):
             yield from self._new_group(snapshot)
         if turned or snapshot.t - self._said_t >= HEARTBEAT_S:
             if self.marks and turned:
@@ -60,9 +63,19 @@ class Narrator:
         """What closes an open group."""
         yield from self._close()
 
+    def _group_is_over(self, snapshot: Snapshot) -> bool:
+        phase = snapshot.verdict.phase
+        if not phase or phase == self._group:
+            self._left_t = None
+            return False
+        if self._left_t is None:
+            self._left_t = snapshot.t
+        is_told = not self._group or self._group in self._told
+        return is_told or snapshot.t - self._left_t >= LATE_S
+
     def _new_group(self, snapshot: Snapshot) -> Iterator[str]:
         yield from self._close()
-        self._group = snapshot.verdict.phase
+        self._group, self._left_t = snapshot.verdict.phase, None
         yield f"::group::sgmon: {registry.get(snapshot.family).phases.words(self._group)}"
 
     def _close(self) -> Iterator[str]:
