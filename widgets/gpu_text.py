@@ -21,8 +21,10 @@ def whys(gpu: Gpu, summary: GpuSummary, spinning: Sequence[int] = ()) -> tuple[t
     if "spins" in summary.findings:
         reasons.append((f"spins in a collective: pinned at 100 %, {_flat_low(gpu, summary)}", "odd"))
     if "waited-for" in summary.findings:
-        who = "GPU " + rank_list([str(index) for index in spinning]) if spinning else "another GPU"
-        reasons.append((f"waited for: idle while {who} spins in a collective", "odd"))
+        who = f"GPU{'s' if len(spinning) > 1 else ''} {rank_list([str(index) for index in spinning])}"
+        who = who if spinning else "another GPU"
+        does = "spin" if len(spinning) > 1 else "spins"
+        reasons.append((f"waited for: idle while {who} {does} in a collective", "odd"))
     if "foreign" in summary.findings:
         reasons += [
             (f"{_amount(holding)} held by {holder_words(holding)}", "warn")
@@ -109,9 +111,9 @@ def _power_now(gpu: Gpu, summary: GpuSummary) -> str:
 
 
 def _flat_low(gpu: Gpu, summary: GpuSummary) -> str:
-    own = _own_levels(summary)
+    idle_w = summary.levels.idle_w
     now = "" if gpu.power_w is None else f" {gpu.power_w:.0f} W"
-    return f"flat{now} (low: {own})" if own else f"flat low power{now}"
+    return f"flat low power{now}" if idle_w is None else f"flat{now}, not far above its idle level ({idle_w:.0f} W)"
 
 
 def _own_levels(summary: GpuSummary) -> str:

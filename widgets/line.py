@@ -7,6 +7,7 @@ like. Nothing here reads markup, so foreign text cannot become anything but text
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -19,6 +20,8 @@ _GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■□↑↓▼�
 _STAND_INS = "-||..*><>>)+X@O%*=#:^VV^#._.:-=+*--x<= "
 ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
 _CUT = "…"
+#: the arrow between two states would be the glyph of the second
+_AFTER_AN_AGE = re.compile(r"(ago|now) → ")
 
 
 def plain(line: Iterable[Span]) -> str:
@@ -37,6 +40,7 @@ def ascii_line(line: Line) -> Line:
         return line
     whole = plain(line)
     whole = _dotted(whole) if _CUT in whole else whole
+    whole = _AFTER_AN_AGE.sub(r"\1,  ", whole)
     whole = whole.translate(ASCII_GLYPHS).encode("ascii", "replace").decode("ascii")
     out: list[Span] = []
     at = 0

@@ -178,6 +178,8 @@ def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -
         words = "serves"
     elif at >= 0:
         words = "its own phases now"
+    elif snapshot.verdict.state in ("crashed", "ended"):
+        words = "has not ended yet"
     else:
         usual = snapshot.verdict.state in ("progressing", "slow", "will-fail", "waiting-by-design")
         words = "waits for the ranks" + (" (normal)" if usual else "")

@@ -247,7 +247,8 @@ def _time_lines(view: StartupView, label_width: int, widths: Sequence[int], widt
     """What each phase took, and what it usually takes; the last to be shown first."""
     took = {phase: float(seconds) for phase, seconds in view.took}
     total = f"total {age(view.total_s)}" if view.total_s is not None else ""
-    lines = [_time_line(" took", took, total, view, (label_width, widths, width))] if took else []
+    has_times = any(phase.name in took for phase in view.columns)
+    lines = [_time_line(" took", took, total, view, (label_width, widths, width))] if has_times or total else []
     if view.usual:
         total = f"total {age(view.usual_s)}" if view.usual_s is not None else ""
         total += f", to go ~{age(view.to_go_s)}" if view.to_go_s is not None else ""

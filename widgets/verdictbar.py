@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
 
 
+#: facts that stand before the second step is shown
+FACTS_FIRST = 2
 #: states of a start that goes on
 _GOES_ON = frozenset({"progressing", "slow", "waiting-by-design", "will-fail", "unknown"})
 
@@ -137,7 +139,7 @@ def paint(view: VerdictView, width: int, height: int) -> list[Line]:
         head = shortened(head, width)
         room = height - len(head)
     shown = 1 if steps else 0
-    while shown < len(steps) and room >= min(3, len(facts)) + sum(map(len, steps[: shown + 1])):
+    while shown < len(steps) and room >= min(FACTS_FIRST, len(facts)) + sum(map(len, steps[: shown + 1])):
         shown += 1
     tail = [row for rows in steps[:shown] for row in rows]
     spare = room - len(tail)
@@ -212,10 +214,14 @@ def missing_line(signal: str, why: str, remedy: str) -> Line:
 
 
 def flow(lines: Sequence[Line], width: int, room: int, more_steps: int = 0) -> list[Line]:
-    """Lines into ``room`` rows: each gets one row, and long ones more while rows are to spare. What is left out,
-    and ``more_steps``, is counted in the last row."""
+    """Lines into ``room`` rows: each gets one row, and long ones more while rows are to spare; the first, which says
+    what is wrong, two before the third line has one. What is left out, and ``more_steps``, is counted in the last
+    row."""
     if room <= 0 or not lines:
         return []
+    if 3 <= room <= len(lines) and len(first := wrap(lines[0], width, indent=10)) > 1:
+        whole = [first[0], first[1] if len(first) == 2 else crop((*first[1], ("…", "dim")), width)]
+        return [*whole, *flow(lines[1:], width, room - 2, more_steps)]
     hidden = max(0, len(lines) - room)
     left_out = [f"+{hidden} more"] if hidden else []
     left_out += [f"+{plural(more_steps, 'step')}"] if more_steps else []

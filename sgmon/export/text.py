@@ -108,7 +108,7 @@ def _facts(snapshot: Snapshot, server: Server, folds: bool) -> Iterator[str]:
     log = snapshot.log
     if log.path:
         last = "" if log.last_line is None else safe(clean(log.last_line.text, 120))
-        yield f"log     {safe(log.path)}: {log.lines} lines, {units.size(log.size)}; last: {last}"
+        yield f"log     {safe(log.path)}: {units.plural(log.lines, 'line')}, {units.size(log.size)}; last: {last}"
 
 
 def _told(rows: Iterator[Row], noun: str, folds: bool) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _ranks(snapshot: Snapshot) -> Iterator[Row]:
             call = process.call.name if process.call is not None else process.wchan
             role = role_label(part.server, process)
             does = "has ended" if process.gone else f"{process.state} in {call}"
-            does = f"state {process.state}" if not process.gone and call in ("", "0") else does
+            does = f"state {process.state}" if not process.gone and call in (None, "", "0") else does
             whole = f"{where}{process.rank or role} pid {process.pid} {does}"
             if mark is not None and last_s is not None:
                 whole += f", last activity: {safe(mark.text)} {units.lasting(last_s)} ago"

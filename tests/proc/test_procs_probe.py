@@ -152,6 +152,17 @@ def test_a_sleeper_without_wchan_is_hidden_a_runner_is_not(scene):
     assert scene.by_pid()[110].wchan == ""
 
 
+def test_a_sleeper_that_was_named_before_is_not_hidden(scene):
+    """It was about to run: to say that root should come and look would be wrong, most of all to root."""
+    assert scene.by_pid()[110].wchan
+    for nth in range(3):
+        (scene.fake.root / "110" / "wchan").write_text("0")
+        (scene.fake.root / "110" / "schedstat").write_text(f"15000000{nth} 250000000 {nth}\n")
+        scene.clock.t += 1
+        seen = scene.by_pid()[110]
+        assert seen.wchan is None and seen.missing == ()
+
+
 def test_a_process_that_vanishes_in_the_middle(scene, monkeypatch):
     scene.read()
     real = worker_module.status.read

@@ -24,6 +24,7 @@ from sgmon.model import (
 )
 from sgmon.model.preflight import Forecast, Level
 from sgmon.units import rough
+from tests.diagnosis.replay import replay
 from tests.ui import fakes
 from tui_app.exit_summary import exit_summary
 from widgets import gpu_layout, gpu_view, port, startup, verdictbar, waiting, workers
@@ -81,6 +82,14 @@ def test_cut_text_ends_in_dots_in_ascii(text: str, shown: str) -> None:
     assert plain(ascii_line(((text, ""),))) == shown
     parts = tuple((char, str(number)) for number, char in enumerate(text))
     assert plain(ascii_line(parts)) == shown and [style for _, style in ascii_line(parts)] == [s for _, s in parts]
+
+
+def test_in_ascii_what_parts_two_states_is_no_glyph_of_a_state() -> None:
+    turns = (("waiting", 20), ("slow", 10), ("stalled", 0))
+    row = verdictbar.history_row(verdictbar.select(fakes.stuck())._replace(history=turns), 100)
+    shown = ascii_line(row)
+    assert "waiting 20s ago,  > slow 10s ago,  # stalled now" in plain(shown)
+    assert width_of(shown) == width_of(row)
 
 
 def test_ages_move_in_steps() -> None:
@@ -394,6 +403,36 @@ def test_a_recording_without_a_server_offers_no_command() -> None:
     words = text(waiting.paint(view, 100))
     assert "no SGLang or vLLM server up to this moment of the recording" in words
     assert "sgmon" not in words
+
+
+def test_the_second_step_is_not_hidden_behind_a_third_fact() -> None:
+    stuck = verdictbar.select(fakes.stuck())
+    assert len(stuck.verdict.next) == 2 and len(stuck.verdict.evidence) > 3
+    words = text(verdictbar.paint(stuck, 80, 8))
+    assert all(step.command in words for step in stuck.verdict.next), words
+
+
+def test_the_first_fact_is_the_last_to_be_cut() -> None:
+    verdict = fakes.crashed().verdict
+    long = Evidence(
+        "log", "TP2 line 96: safetensors_rust.SafetensorError: Error while deserializing header: incomplete"
+    )
+    snapshot = replace(fakes.crashed(), verdict=replace(verdict, evidence=(long, *verdict.evidence), next=()))
+    words = " ".join(text(verdictbar.paint(verdictbar.select(snapshot), 60, 5)).split())
+    assert "Error while deserializing header: incomplete" in words
+
+
+def test_a_launcher_that_is_left_after_a_crash_waits_for_nobody() -> None:
+    crashed = replay("vllm-live-shard-missing")[1]
+    words = text(startup.paint(startup.select(crashed), 80, 12))
+    assert "waits for the ranks" not in words
+    assert "launcher has not ended yet" in words
+
+
+def test_no_row_says_took_and_nothing_else() -> None:
+    last = replay("field-cpu-orph")[1]
+    words = text(startup.paint(startup.select(last), 64, 12))
+    assert not any(row.split() == ["took"] for row in words.splitlines())
 
 
 def test_no_word_of_a_headline_is_lost_where_it_wraps() -> None:

@@ -11,8 +11,9 @@ from sgmon.export.json import status_report
 from sgmon.export.text import as_text, eta_words
 from sgmon.history.baseline import summed
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey
-from sgmon.model import Baseline, Snapshot, Verdict
+from sgmon.model import Baseline, Event, ServerReading, Snapshot, Verdict
 from tests.memory import watches
+from tests.ui import fakes
 
 
 def folded(text: str = "", log_t: float = 64.0) -> Snapshot:
@@ -20,6 +21,27 @@ def folded(text: str = "", log_t: float = 64.0) -> Snapshot:
     for event in watches.events(text, log_t):
         store.step(event)
     return store.snapshot
+
+
+def test_a_process_that_sleeps_where_the_kernel_does_not_say_is_in_no_call() -> None:
+    snapshot = fakes.ready()
+    processes = tuple(replace(one, call=None, wchan=None) for one in snapshot.procs.processes)
+    words = as_text(replace(snapshot, procs=replace(snapshot.procs, processes=processes)))
+    assert any("state S" in line for line in words)
+    assert not any("None" in line for line in words)
+
+
+def test_one_line_is_one_line() -> None:
+    one = replace(fakes.ready(), log=replace(fakes.ready().log, lines=1))
+    assert any(": 1 line, " in line for line in as_text(one))
+
+
+def test_who_finds_no_server_is_told_where_to_look() -> None:
+    store = Store(watches.EPOCH)
+    store.step(Event(1.0, "server", ServerReading(None, looked_for="vllm serve")))
+    last = store.step(Event(2.0, "tick"))
+    assert last.verdict.rule == "no-server"
+    assert any("sgmon doctor" in line for line in as_text(last))
 
 
 def test_a_ready_server_says_how_long_its_start_took() -> None:

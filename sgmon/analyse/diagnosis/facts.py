@@ -7,7 +7,7 @@ from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.ranks.doing import doing, where
 from sgmon.model import Evidence, LogLine, Missing, NextStep, Rank
 from sgmon.text import clean
-from sgmon.units import lasting, size
+from sgmon.units import lasting, plural, size
 
 #: a dated line this much older than the silence that was watched tells of silence before the watch
 DATED_S = 10.0
@@ -46,7 +46,7 @@ def log_fact(context: Context) -> Evidence:
         said += f"{least}, its last dated line is {lasting(dated)} old by this machine's clock"
     if log.change in _UNREAD:
         said = f"not read for {lasting(silent)} ({clean(log.note, 80)})"
-    return Evidence("log", f"{said}, {log.lines} lines, the last: {text}", log.last_line.rank)
+    return Evidence("log", f"{said}, {plural(log.lines, 'line')}, the last: {text}", log.last_line.rank)
 
 
 def _whether_it_grows(context: Context, silent: float, last_line: LogLine) -> str:

@@ -81,7 +81,7 @@ def _headline(context: Context, movers: list[Rank]) -> str:
         return f"{stage}: the launcher and its helpers work"
     if not movers:
         limit_s = context.limits().suspect_s
-        return f"{stage}: quiet for {since(context, context.activity_t)}; it may be for {duration(limit_s)}"
+        return f"{stage}: quiet for {since(context, context.activity_t)}, suspect after {duration(limit_s)}"
     return f"{stage}: {_what_they_do(movers, context.t)}{tail}"
 
 

@@ -156,7 +156,7 @@ def _no_server(snapshot: Snapshot) -> Verdict:
         rule="no-server",
         evidence=(*driver_facts(snapshot), *held, *left, *looked),
         missing=gaps,
-        next=look_step((*held, *left)),
+        next=look_step((*held, *left)) or (NextStep("If one runs, see what is hidden from sgmon", "sgmon doctor"),),
     )
 
 

@@ -89,6 +89,7 @@ class Worker:
         self._shards: Shards | None = None
         self._maps_rss = -_RSS_STEP
         self._nameless = 0
+        self._was_named = False
 
     def look(self) -> Stat:
         """Its stat, which begins a look at it. Where no thread of it has run since the last look, that one's stands
@@ -309,13 +310,14 @@ class Worker:
         return _MAPPED.run(path, lambda: files.read(path), _LOCKED_S)
 
     def _wchan(self, seen: Stat) -> str | None:
-        """ "" while running. Asleep and nameless twice in a row: hidden (no error is given for that)."""
+        """ "" while running. Asleep and nameless twice in a row: hidden (no error is given for that), unless it was
+        named before: then it was about to run."""
         found = self._gaps.read("wchan", lambda: counters.wchan(self._root, self.pid))
         if found or found is None or seen.state not in ("S", "D", "T", "t"):
-            self._nameless = 0
+            self._nameless, self._was_named = 0, self._was_named or bool(found)
             return found
         self._nameless += 1
-        if self._nameless > 1:
+        if self._nameless > 1 and not self._was_named:
             self._gaps.put(Missing("wchan", "hidden: it sleeps, but the kernel does not say where", _SEE_OTHERS))
         return None
 
