@@ -14,7 +14,11 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Size
 from textual.strip import Strip
 
+from sgmon.settings import Settings
+from tests.ui import fakes
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
+from tests.ui.screen import running
+from tui_app.app import SgmonApp
 from tui_app.output.driver import CellDriver
 from tui_app.output.pens import Pen
 
@@ -134,3 +138,17 @@ async def test_a_thin_link_gets_the_terminals_background_on_the_whole_screen_at_
     assert backgrounds("d") == {"default"}
     terminal.driver.link.is_thin = False
     assert backgrounds("e") == {"282a36"}
+
+
+async def test_the_driver_knows_the_theme_of_the_start_and_the_one_that_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = CellDriver(SimpleNamespace(refresh=lambda: None), mouse=False)  # type: ignore[arg-type]
+    monkeypatch.setattr(SgmonApp, "_cells", property(lambda _: driver))
+    monkeypatch.setattr("tui_app.app.keep", lambda *_: None)
+    monkeypatch.setattr("tui_app.output.thin.page_of", lambda theme, terminal_is_light, **_: Pen(theme.name))
+    async with running(fakes.ready(), (80, 24), Settings(theme="dracula")) as (app, _, pilot):
+        assert driver.page == Pen("dracula")
+        app.theme = "nord"
+        await pilot.pause()
+        assert driver.page == Pen("nord")
