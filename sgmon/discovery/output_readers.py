@@ -19,8 +19,8 @@ _PTS = re.compile(r"^/dev/pts/(\d+)$")
 
 
 class Reader(NamedTuple):
-    """A process that reads the output. ``files``: the regular files that it has open for writing, the likeliest
-    first; ``out``: its own descriptor 1."""
+    """A process that reads the output. ``files``: the regular files that it may write it into, the likeliest first;
+    ``out``: its own descriptor 1."""
 
     pid: int
     name: str
@@ -97,10 +97,27 @@ def _pane_pipes(root: str, server: int) -> Iterator[Reader]:
 
 
 def _reader(root: str, pid: int) -> Reader:
+    """Descriptor 2 has the reader's own complaints, never what it reads. Files that its parent has open too were open
+    before it began (the output of the start script, a lock of it): they count only where nothing else does."""
     targets = fds.read(root, pid)
-    order = sorted(targets, key=lambda n: (n <= 2 and n != 1, n != 1, n))
-    written = [targets[fd] for fd in order if fd and fds.kind(targets[fd]) == "file" and _writes(root, pid, fd)]
-    return Reader(pid, stat.read(root, pid).comm, tuple(dict.fromkeys(written)), targets.get(1, ""))
+    seen, out = stat.read(root, pid), targets.get(1, "")
+    order = sorted(targets, key=lambda n: (n != 1, n))
+    written = [
+        targets[n] for n in order if n not in (0, 2) and fds.kind(targets[n]) == "file" and _writes(root, pid, n)
+    ]
+    inherited = _open_at(root, seen.ppid) if written else set()
+    own = [target for target in written if target not in inherited]
+    if not own and fds.kind(out) not in ("pipe", "socket", "pty"):
+        own = written
+    return Reader(pid, seen.comm, tuple(dict.fromkeys(own)), out)
+
+
+def _open_at(root: str, pid: int) -> set[str]:
+    """What a process has open; nothing where that may not be read."""
+    try:
+        return set(fds.read(root, pid).values())
+    except OSError:
+        return set()
 
 
 def _writes(root: str, pid: int, fd: int) -> bool:

@@ -30,9 +30,14 @@ def role_of(argv: tuple[str, ...], family: ServerFamily) -> Role:
         return titled
     if any(_SPAWN in word for word in argv[1:]):
         return Role.IMPORTING
-    if any(_TRACKER in word for word in argv[1:]):
+    if is_tracker(argv):
         return Role.RESOURCE_TRACKER
     return Role.COMPILER if is_compiler(argv) else Role.OTHER
+
+
+def is_tracker(argv: tuple[str, ...]) -> bool:
+    """Whether this is the resource tracker that multiprocessing starts below the process that uses it."""
+    return any(_TRACKER in word for word in argv[1:])
 
 
 def role_of_comm(comm: str, family: ServerFamily) -> Role:

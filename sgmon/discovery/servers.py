@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from sgmon.discovery import tree
-from sgmon.discovery.process_roles import role_of
+from sgmon.discovery.process_roles import is_tracker, role_of
 from sgmon.model import Role
 from sgmon.proc import files, stat
 from sgmon.proc.guard import CallGuard, HungError
@@ -16,7 +17,9 @@ from sgmon.servers.family import Launch, ServerFamily
 
 _GUARD: CallGuard[tuple[str, ...]] = CallGuard()
 #: parents that adopt orphans, or hold workers of many servers (ray): no launcher of anything
-_ADOPTERS = frozenset({"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan"})
+_ADOPTERS = frozenset(
+    {"systemd", "init", "tini", "docker-init", "dumb-init", "raylet", "catatonit", "s6-svscan", "supervisord"}
+)
 #: roles of a family's own processes that stand between its launcher and a worker
 _SPAWNERS = frozenset({Role.CONTROLLER, Role.WORKER, Role.ENGINE, Role.API_SERVER, Role.IMPORTING})
 
@@ -69,12 +72,20 @@ def look(root: str) -> Scan:
         if owner is not None:
             titled[pid] = owner
     workers = {pid: owner for pid, owner in titled.items() if owner.discovery.role_of(argvs[pid]) in _RANKS}
-    _add_engines(launchers, workers, table, argvs)
-    # A process that was just forked still carries its parent's command line: the topmost one is the launcher.
-    tops = [one for pid, one in launchers.items() if not any(up in launchers for up in tree.ancestors(pid, table))]
+    hidden = _add_engines(root, launchers, titled, table, argvs)
+    tops = [one for pid, one in launchers.items() if not _within(launchers, pid, table)]
     tops = [_renamed(one, workers, table) for one in tops]
     tops.sort(key=lambda one: (one.stat.start_ticks, one.stat.pid), reverse=True)
-    return Scan(table, tuple(tops), argvs, _orphans(titled, launchers, table))
+    left = {pid: owner for pid, owner in titled.items() if pid not in hidden}
+    return Scan(table, tuple(tops), argvs, _orphans(left, launchers, table))
+
+
+def _within(launchers: dict[int, Launcher], pid: int, table: dict[int, Stat]) -> bool:
+    """Whether a launcher is of one above it: a process that was just forked still carries its parent's command line.
+    With other arguments it is a server of its own: a shell that started it became the other one by ``exec``."""
+    tail = launchers[pid].launch.tail
+    above = [launchers[up].launch.tail for up in tree.ancestors(pid, table) if up in launchers]
+    return any(tail is None or its is None or its == tail for its in above)
 
 
 def _renamed(one: Launcher, workers: dict[int, ServerFamily], table: dict[int, Stat]) -> Launcher:
@@ -92,15 +103,21 @@ def _cmdline(root: str, pid: int, state: str) -> tuple[str, ...]:
 
 
 def _add_engines(
+    root: str,
     launchers: dict[int, Launcher],
-    workers: dict[int, ServerFamily],
+    titled: dict[int, ServerFamily],
     table: dict[int, Stat],
     argvs: dict[int, tuple[str, ...]],
-) -> None:
-    """Adds the Python process above workers that no known launcher is above. One that has started a launcher, or that
-    carries a launch in its arguments, is a wrapper: workers below it are orphans that it has adopted."""
+) -> set[int]:
+    """Adds the Python process, whatever its title, above titled processes that no known launcher is above. Returns
+    the pids of those whose parent may be a Python process or not: nobody can say whether their server is gone.
+
+    A parent that has started a launcher, or that carries a launch in its arguments, is a wrapper: what is titled
+    below it are orphans that it has adopted."""
     starters = {up for pid in launchers for up in tree.ancestors(pid, table)}
-    for pid, family in workers.items():
+    trackers = {table[pid].ppid for pid, argv in argvs.items() if is_tracker(argv)}
+    hidden = set()
+    for pid, family in titled.items():
         above = list(tree.ancestors(pid, table))
         if any(up in launchers for up in above):
             continue
@@ -110,10 +127,25 @@ def _add_engines(
             if role in _SPAWNERS:
                 continue
             wraps = up in starters or any(registry.recognise(argv[at:]) for at in range(1, len(argv)))
-            adopts = table[up].comm in _ADOPTERS or up == 1 or wraps
-            if argv and role is Role.OTHER and not adopts and is_python(argv):
+            if not argv or role is not Role.OTHER or wraps or up == 1 or table[up].comm in _ADOPTERS:
+                break
+            spawns = up in trackers or _runs_python(root, up, argv)
+            if spawns:
                 launchers[up] = Launcher(table[up], argv, Launch("engine"), family)
+            elif spawns is None:
+                hidden.add(pid)
             break
+    return hidden
+
+
+def _runs_python(root: str, pid: int, argv: tuple[str, ...]) -> bool | None:
+    """Whether a process is a Python interpreter, also under a title of its own. None: its program may not be read."""
+    if is_python(argv):
+        return True
+    try:
+        return is_python((os.readlink(f"{root}/{pid}/exe"),))
+    except OSError:
+        return None
 
 
 def _orphans(

@@ -153,6 +153,50 @@ def test_an_engine_in_a_script_of_ones_own(fake):
     assert [c.pid for c in find(fake.root, Settings()).candidates] == [100]
 
 
+TRACKER = ["/v/bin/python", "-c", "from multiprocessing.resource_tracker import main;main(5)"]
+
+
+def test_an_engine_in_a_program_with_a_title_of_its_own(fake):
+    """By its program, or by the resource tracker below it where the program may not be read."""
+    fake.add(100, "acme: chat model")
+    fake.add(110, "sglang::scheduler", ppid=100)
+    fake.add(200, "acme: other model", exe="/gone")
+    (fake.root / "200" / "exe").unlink()
+    fake.add(209, TRACKER, ppid=200)
+    fake.add(210, "sglang::scheduler", ppid=200)
+    seen = find(fake.root, Settings())
+    assert [c.pid for c in seen.candidates] == [200, 100] and seen.orphans == ()
+
+
+def test_an_engine_whose_only_titled_process_is_the_detokenizer(fake):
+    """It has its title before the ranks have theirs, and lives for seconds when they have ended."""
+    fake.add(100, ["python3", "my_engine.py"])
+    fake.add(109, SPAWN, ppid=100)
+    fake.add(110, "sglang::detokenizer", ppid=100)
+    seen = find(fake.root, Settings())
+    assert seen.server is not None and seen.server.pid == 100 and seen.orphans == ()
+
+
+def test_a_parent_whose_program_is_hidden_says_neither_server_nor_orphan(fake):
+    fake.add(100, "acme: chat model", exe="/gone")
+    (fake.root / "100" / "exe").unlink()
+    fake.add(110, "sglang::scheduler", ppid=100)
+    fake.add(300, ["/usr/bin/runsv", "x"], comm="runsv", exe="/usr/bin/runsv")
+    fake.add(310, "sglang::scheduler", ppid=300)
+    seen = find(fake.root, Settings())
+    assert seen.candidates == () and [o.pid for o in seen.orphans] == [310]
+
+
+def test_a_server_below_a_shell_that_became_another_server(fake):
+    """``serve A & exec serve B``: the first has the second as its parent. A fork has its parent's arguments."""
+    serve(fake, 100, 31002)
+    serve(fake, 101, 31001, ppid=100)
+    serve(fake, 102, 31001, ppid=101)
+    assert [c.pid for c in find(fake.root, Settings()).candidates] == [101, 100]
+    seen = find(fake.root, Settings(port=31001))
+    assert seen.server is not None and seen.server.pid == 101
+
+
 def test_a_wrapper_that_has_adopted_orphans_is_no_server(fake):
     """A subreaper: what an old start has left is below it, as well as the new start."""
     fake.add(90, ["python3", "/srv/reap.py", *LAUNCH, "--port", "31180"])

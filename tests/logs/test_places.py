@@ -488,6 +488,30 @@ def test_ts_and_tee(host):
     assert host.find().source == "fd 1 and 2 of pid 100 -> pipe -> ts (pid 200) -> pipe -> tee (pid 201)"
 
 
+def test_what_the_reader_has_from_the_start_script_is_not_the_log(host):
+    """Its complaints (2), and what was open before it began: the output of the script, and a lock of it."""
+    out = host.write("/f", "text")
+    host.server({1: "pipe:[77]", 2: "pipe:[77]"})
+    script = {1: "/start.out", 2: "/start.out", 9: "/run/start.lock"}
+    host.proc.add(90, ["bash", "start.sh"], comm="bash", fds=script)
+    host.proc.add(200, ["ts"], comm="ts", ppid=90, fds={**script, 0: "pipe:[77]", 1: "pipe:[80]"}, flags={2: WRITE})
+    rotating = {**script, 0: "pipe:[80]", 3: str(out)}
+    host.proc.add(
+        201, ["rotatelogs", "f"], comm="rotatelogs", ppid=90, fds=rotating, flags=dict.fromkeys(rotating, WRITE)
+    )
+    assert host.read() == "text"
+
+
+def test_a_reader_whose_output_is_that_of_its_subshell(host):
+    """``server | (flock 9; cat) > FILE``"""
+    out = host.write("/f", "text")
+    host.server({1: "pipe:[77]", 2: "pipe:[77]"})
+    host.proc.add(90, ["bash"], comm="bash", fds={1: str(out), 9: "/run/lock"})
+    fds = {0: "pipe:[77]", 1: str(out), 9: "/run/lock"}
+    host.proc.add(200, ["cat"], comm="cat", ppid=90, fds=fds, flags={1: WRITE, 9: WRITE})
+    assert host.read() == "text"
+
+
 def test_a_ring_of_pipes_ends(host):
     host.server({1: "pipe:[77]", 2: "pipe:[77]"})
     host.proc.add(200, ["a"], comm="a", fds={0: "pipe:[77]", 1: "pipe:[80]"})
