@@ -83,9 +83,21 @@ def look(root: str) -> Scan:
 def _within(launchers: dict[int, Launcher], pid: int, table: dict[int, Stat]) -> bool:
     """Whether a launcher is of one above it: a process that was just forked still carries its parent's command line.
     With other arguments it is a server of its own: a shell that started it became the other one by ``exec``."""
-    tail = launchers[pid].launch.tail
-    above = [launchers[up].launch.tail for up in tree.ancestors(pid, table) if up in launchers]
-    return any(tail is None or its is None or its == tail for its in above)
+    own = launchers[pid].launch
+    return any(not is_another(own, launchers[up].launch) for up in tree.ancestors(pid, table) if up in launchers)
+
+
+def is_another(below: Launch | None, above: Launch) -> bool:
+    """Whether a launch below another one starts a server of its own. One without arguments is a title: it may be
+    the same server."""
+    tails = (above.tail, below.tail if below is not None else None)
+    return None not in tails and tails[0] != tails[1]
+
+
+def launch_of(argv: tuple[str, ...]) -> Launch | None:
+    """The launch that a command line is, of any family; None for another program."""
+    found = registry.recognise(argv)
+    return found[1] if found is not None else None
 
 
 def _renamed(one: Launcher, workers: dict[int, ServerFamily], table: dict[int, Stat]) -> Launcher:

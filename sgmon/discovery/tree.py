@@ -80,6 +80,8 @@ class Members(Struct):
     spawner: str = ""
     #: pid -> start_ticks of its children that are no members; ``join`` makes them some
     spawned: dict[int, int] = field(default_factory=dict)
+    #: pid -> start_ticks of what is below the launcher and belongs to another server
+    strangers: dict[int, int] = field(default_factory=dict)
     _spawners: set[int] = field(default_factory=set)
     _seen: set[int] = field(default_factory=set)
     #: names below ``root`` at the last look, if nothing is left to look at among them
@@ -119,6 +121,10 @@ class Members(Struct):
         """Forget a process that has ended."""
         self.members.pop(pid, None)
 
+    def leave_out(self, pid: int) -> None:
+        """A member that is no part of this server: neither it nor its children come back."""
+        self.strangers[pid] = self.members.pop(pid)
+
     def _keep_spawned(self, fresh: dict[int, Stat], present: set[int], forget: bool) -> None:
         kept = set() if forget or not self.spawner else self._spawners & present
         self._spawners = kept | {pid for pid, seen in fresh.items() if self.spawner and seen.comm == self.spawner}
@@ -131,7 +137,8 @@ class Members(Struct):
         while found:
             found = False
             for pid, seen in sorted(fresh.items(), key=lambda item: (item[1].start_ticks, item[0])):
+                new = pid not in self.members and self.strangers.get(pid) != seen.start_ticks
                 born_after = seen.start_ticks >= self.start_ticks
-                if pid not in self.members and seen.ppid in self.members and born_after:
+                if new and seen.ppid in self.members and born_after:
                     self.members[pid] = seen.start_ticks
                     found = True

@@ -27,6 +27,7 @@ class LogReading(Struct, frozen=True):
     undated: bool = False  # it came first through a pipe, and nothing tells when it was written: age_s is None
     writer_offset: int | None = None  # pos of fd 1/2 in the writer's fdinfo
     note: str = ""
+    ends_earlier: bool = False  # all text up to the end of this one was written before the server began
 
     @property
     def is_part(self) -> bool:

@@ -382,3 +382,17 @@ def test_how_far_a_weight_file_is_read(tmp_path):
         assert [(one.fd, one.pos) for one in seen.fds if one.target == str(weights)] == [(fd, 1000)]
         child.stdin.write("\n")
     assert fds.position("/proc", child.pid, fd) is None
+
+
+def test_another_server_below_the_launcher_is_no_part_of_it(scene):
+    """``serve A & exec serve B``: the shell that started A became B."""
+    scene.fake.add(130, LAUNCH, ppid=100)  # just forked
+    scene.read()
+    scene.fake.add(130, [*LAUNCH, "--port", "31001"], ppid=100)
+    scene.fake.add(140, "sglang::scheduler", ppid=130)
+    assert set(scene.by_pid()) == {100, 110, 120}
+    scene.fake.add(150, SPAWN, ppid=130)
+    scene.fake.add(130, [], ppid=100, state="Z", comm="python")
+    scene.clock.t += 70
+    assert {pid for pid, process in scene.by_pid().items() if not process.gone} == {100, 110, 120}
+    assert not any(process.gone for process in scene.by_pid().values())

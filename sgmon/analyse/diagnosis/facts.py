@@ -5,7 +5,7 @@ from __future__ import annotations
 from sgmon.analyse import watched_dir
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.ranks.doing import doing, where
-from sgmon.model import Evidence, LogLine, Missing, NextStep, Rank
+from sgmon.model import Evidence, LogLine, LogState, Missing, NextStep, Rank
 from sgmon.text import clean
 from sgmon.units import lasting, plural, size
 
@@ -36,7 +36,7 @@ def log_fact(context: Context) -> Evidence:
     if log.last_line is None:
         by_stack = "; the phase is the one that the stacks show" if context.snapshot.phase_source == "stack" else ""
         unread = f"the log cannot be read: {clean(log.note, 120)}" if log.change in _UNREAD else ""
-        return Evidence("log", (unread or ("the log is empty" if log.path else "no log can be read")) + by_stack)
+        return Evidence("log", (unread or _nothing_said(log)) + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
     said = _whether_it_grows(context, silent, log.last_line)
@@ -47,6 +47,16 @@ def log_fact(context: Context) -> Evidence:
     if log.change in _UNREAD:
         said = f"not read for {lasting(silent)} ({clean(log.note, 80)})"
     return Evidence("log", f"{said}, {plural(log.lines, 'line')}, the last: {text}", log.last_line.rank)
+
+
+def _nothing_said(log: LogState) -> str:
+    if not log.path:
+        return "no log can be read"
+    if not log.lines:
+        return "the log is empty"
+    return (
+        f"the server has written nothing yet: the {plural(log.lines, 'line')} of its log were there before it began"
+    )
 
 
 def _whether_it_grows(context: Context, silent: float, last_line: LogLine) -> str:

@@ -122,6 +122,20 @@ class LogFold:
         if reading.text:
             log.undated_t = t if reading.undated else log.undated_t
             self._take(reading.text, t)
+        if reading.ends_earlier:
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """The server has said nothing so far: all that was read is of earlier starts."""
+        log = self._log
+        log.open_line, log.tail = log.open_line or bool(log.tail), ""
+        for run in (log.run, *log.parts.values()):
+            run.begin_again(log.lines + 1 + log.open_line)
+        log.gaps.begin_again()
+        log.before.clear()
+        log.halves.clear()
+        log.previous, log.last_text, log.last_number = "", "", 0
+        log.last_byte_t = log.last_activity_t = log.clock_zero = None
 
     def state(self) -> LogState:
         """Everything so far, the unterminated tail included."""

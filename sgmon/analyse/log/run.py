@@ -349,7 +349,7 @@ class Run(Struct):
     def _arguments(self, text: str, number: int) -> None:
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
-            self._begin_again(number)
+            self.begin_again(number)
         self.args = self.log.args(text) or self.args
         self.cut_args = "" if text.rstrip().endswith((")", "}")) else text
         self.milestones.eager = self.args is not None and self.args.disable_cuda_graph
@@ -364,7 +364,8 @@ class Run(Struct):
         self.cut_args = "" if text.rstrip().endswith((")", "}")) else whole
         return True
 
-    def _begin_again(self, number: int) -> None:
+    def begin_again(self, number: int) -> None:
+        """Another start: what was read so far is of the one before. number: its first line."""
         fresh = Run.begin(self.log, self.runs + 1, number)
         fresh.near = self.near
         for name in self.__struct_fields__:

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from sgmon.collect.logs import rotated
+from sgmon.collect.logs.earlier import History
 from sgmon.collect.logs.opening import identity_of, is_binary, is_pipe, new_decoder, open_log
 from sgmon.collect.logs.pace import POLL_S, Pace
 from sgmon.collect.logs.rotated import Rotated
@@ -48,6 +49,7 @@ class _Open(Struct):
     old: bool = False  # a rotation has renamed it: newer ones follow
     sniffed: bool = False
     more: bool = False  # the last round did not reach the end
+    earlier: int = 0  # so many bytes were written before the server began
     caught_up: bool = False  # what came before was there when we came, and is as old as the file's mtime says
 
 
@@ -64,6 +66,7 @@ class FileLog:
         self._looked_t = float("-inf")
         self._server: tuple[int, int] | None = None
         self._pace = Pace()
+        self._history = History()
         self.interval_s = _IDLE_S
         self.busy = False
 
@@ -135,6 +138,8 @@ class FileLog:
         self._looked_t = self._watched.clock.now()
         self._file = file = _Open(fd, path, identity_of(status), 0, new_decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
+        if server is not None and not self._watched.settings.log and old is None:
+            file.earlier = self._history.before(server, self._root, status)
         if self._resumes(file, status.st_size):
             change = "appeared" if came_back else ""
         elif status.st_size > self._most_bytes:
@@ -183,10 +188,11 @@ class FileLog:
             return None
         if status.st_size < file.offset or self._rewritten(file, status.st_size):
             change = "truncated"
-            file.offset, file.tail, file.decoder = 0, b"", new_decoder()
+            file.offset, file.tail, file.decoder, file.earlier = 0, b"", new_decoder(), 0
             if status.st_size > self._most_bytes:
                 self._skip(file, status.st_size - self._most_bytes)
-        data = os.pread(file.fd, ROUND_BYTES, file.offset) if status.st_size > file.offset else b""
+        most = min(ROUND_BYTES, file.earlier - file.offset) if file.offset < file.earlier else ROUND_BYTES
+        data = os.pread(file.fd, most, file.offset) if status.st_size > file.offset else b""
         if data and not file.sniffed:
             file.sniffed = True
             if is_binary(data[:_SNIFF_BYTES]):
@@ -202,7 +208,9 @@ class FileLog:
         text = file.decoder.decode(data)
         file.offset += len(data)
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
-        file.more = len(data) == ROUND_BYTES
+        ends_earlier = bool(data) and file.offset == file.earlier
+        file.more = len(data) == ROUND_BYTES or (ends_earlier and status.st_size > file.offset)
+        self._history.add(self._watched.clock.epoch + self._watched.clock.now(), file.identity, file.offset)
         self.busy = file.more or file.old
         age_s = None if file.caught_up else self._age_s(status)
         file.caught_up = file.caught_up or not self.busy
@@ -217,6 +225,7 @@ class FileLog:
             age_s=age_s,
             writer_offset=self._writer_offset(server, file.identity),
             note=_DELETED if change == "deleted" else "",
+            ends_earlier=ends_earlier,
         )
 
     def _age_s(self, status: os.stat_result) -> float | None:

@@ -17,7 +17,7 @@ from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import Schedule
 from sgmon.collect.probes.worker import Descendants, Worker
-from sgmon.discovery import process_roles, ray
+from sgmon.discovery import process_roles, ray, servers
 from sgmon.discovery.tree import Members, children_of, descendants_of
 from sgmon.model import ESSENTIAL_ROLES, Compiler, Missing, Process, ProcsReading, Role, Server
 from sgmon.proc import counters, files, stat
@@ -84,6 +84,7 @@ class Tree:
         self._exit_statuses = ExitStatuses(root == "/proc", now)
         self._workers: dict[int, Worker] = {}
         self._members: dict[int, Member] = {}
+        self._judged: dict[int, tuple[str, ...]] = {}  # the command lines that were looked at for another server
         self._gone: dict[int, Process] = {}
         self._last: dict[int, Process] = {}
         self._uid: int | None = None
@@ -97,6 +98,7 @@ class Tree:
         self._pids.refresh(self._expects_ray(server) or forget)
         self._join_of_ray(forget)
         alive = self._stats(server)
+        self._leave_out_others(alive)
         self._host.refresh([pid for pid in self._pids.members if pid in alive])
         member_roles.name_all(self._members, server)
         self._watch_exits(alive)
@@ -164,6 +166,29 @@ class Tree:
                 alive[pid] = seen
         return alive
 
+    def _leave_out_others(self, alive: dict[int, Stat]) -> None:
+        """Forget what is below the launcher and starts a server of its own, with all that is below that: a shell that
+        had started it became this launcher."""
+        launcher = self._members.get(self.key[0])
+        if launcher is None or not launcher.argv:
+            return
+        own = servers.launch_of(launcher.argv)
+        fresh = [one for one in self._members.values() if one.argv and self._judged.get(one.pid) != one.argv]
+        self._judged.update({one.pid: one.argv for one in fresh})
+        others = [one.pid for one in fresh if own and servers.is_another(servers.launch_of(one.argv), own)]
+        below = children_of(self._members) if others else {}
+        for pid in {each for other in others for each in (other, *descendants_of(other, below))}:
+            self._pids.leave_out(pid)
+            self._forget(pid)
+            self._gone.pop(pid, None)
+            alive.pop(pid, None)
+
+    def _forget(self, pid: int) -> None:
+        self._members.pop(pid, None)
+        self._workers.pop(pid, None)
+        self._judged.pop(pid, None)
+        self._schedule.forget(pid)
+
     def _meet(self, pid: int, seen: Stat, server: Server) -> None:
         """Keep a member's identity, and its command line up to date."""
         worker = self._workers.get(pid)
@@ -190,9 +215,7 @@ class Tree:
         member = self._members.get(pid)
         if member is None or member.role not in ESSENTIAL_ROLES:
             self._pids.drop(pid)
-            self._members.pop(pid, None)
-            self._workers.pop(pid, None)
-            self._schedule.forget(pid)
+            self._forget(pid)
             return
         before = self._gone.get(pid)
         self.has_ended = self.has_ended or before is None
