@@ -22,7 +22,8 @@ GRADES = ("root", "exception", "killed", "victim", "cut", "consequence", "notice
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One kind of line, as the .toml files describe it. keys: literals, one of which every matching line contains.
 
-    group: milestone | error | clue | noise; the name of its table.
+    group: milestone | error | clue | noise; the name of its table. unasked: noise that is an error where it is the
+    first word of a shutdown.
     """
 
     keys: tuple[str, ...] = msgspec.field(name="key")
@@ -51,6 +52,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     in_block: bool = False
     shell: bool = False
     cleanup: bool = False
+    unasked: bool = False
     first: str = ""
     last: str = ""
     where: str = ""

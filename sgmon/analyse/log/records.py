@@ -29,7 +29,19 @@ class Record:
     text of a request, of which no rule is asked.
     """
 
-    __slots__ = ("bars", "body", "cleanup", "clue", "errors", "milestones", "noise", "request", "text", "where")
+    __slots__ = (
+        "bars",
+        "body",
+        "cleanup",
+        "clue",
+        "errors",
+        "milestones",
+        "noise",
+        "request",
+        "text",
+        "unasked",
+        "where",
+    )
 
     def __init__(self, text: str, rules: Iterable[Rule], log: LogRules) -> None:
         self.text = text
@@ -40,6 +52,7 @@ class Record:
         self.milestones: list[tuple[Rule, re.Match[str]]] = []
         self.errors: list[Rule] = []
         self.noise = self.cleanup = False
+        self.unasked: Rule | None = None
         self.clue = ""
         for rule in () if self.request else rules:
             match = rule.search(text)
@@ -50,6 +63,7 @@ class Record:
             elif rule.group == "noise":
                 self.noise = True
                 self.cleanup = self.cleanup or rule.cleanup
+                self.unasked = rule if rule.unasked else self.unasked
             elif rule.group == "clue":
                 self.clue = rule.phase
             elif is_error(rule, body):

@@ -49,6 +49,7 @@ class Run(Struct):
     bind_error_line: int | None = None
     sigterm_line: int | None = None
     unresolved: Unresolved | None = None
+    unasked: tuple[int, str, Rule, float | None] | None = None  # what is an error if a shutdown follows
     unhealthy_line: int | None = None
     noise: int = 0
     warnings: int = 0
@@ -102,7 +103,7 @@ class Run(Struct):
         """Whether a line with such literals must be looked at; one that is only known noise is counted here."""
         if special or self.wants_every_line:
             return True
-        if all(rule.group == "noise" for rule in rules):
+        if all(rule.group == "noise" and not rule.unasked for rule in rules):
             self.noise += 1
             return False
         return not all(self.milestones.ignores(rule) for rule in rules)
@@ -209,6 +210,8 @@ class Run(Struct):
             self._note_clue(number, record.clue)
         if record.cleanup:
             self.errors.clean_up(number, seen_t)
+        if record.unasked is not None:
+            self.unasked = self.unasked or (number, text, record.unasked, seen_t)
         for rule, match in record.milestones:
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors
@@ -303,7 +306,7 @@ class Run(Struct):
             rank = ""
         fields = tuple((name, safe(value, 1000)) for name, value in groups.items() if name not in ("what",))
         if rule.name == "shutdown":
-            self.sigterm_line = self.sigterm_line or number
+            self._shutdown(number)
             return
         if self.writers is not None:
             rank = self._numbers(groups, where, rank)
@@ -353,6 +356,12 @@ class Run(Struct):
         self.args = self.log.args(text) or self.args
         self.cut_args = "" if text.rstrip().endswith((")", "}")) else text
         self.milestones.eager = self.args is not None and self.args.disable_cuda_graph
+
+    def _shutdown(self, number: int) -> None:
+        if self.sigterm_line is None and self.unasked is not None and self.errors.fatal(None) is None:
+            line, text, rule, seen_t = self.unasked
+            self.errors.single(line, text, "", rule, seen_t)
+        self.sigterm_line = self.sigterm_line or number
 
     def _more_arguments(self, text: str) -> bool:
         """Whether this line goes on with the arguments of the one before."""

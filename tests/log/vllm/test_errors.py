@@ -196,3 +196,27 @@ def test_a_stop_that_was_asked_for_is_no_crash() -> None:
     assert "AsyncLLM output_handler failed" in text
     state = fold(text)
     assert (state.outcome, state.error) == ("ready", None)
+
+
+UP = START + "(APIServer pid=1) INFO:     Application startup complete.\n"
+LOST = "(Worker pid=156) INFO 11-30 14:35:46 [multiproc_executor.py:843] Parent process exited, terminating worker queues\n"
+ASKED = (
+    "(MainProcess pid=4) INFO 11-30 14:35:46 [utils.py:628] [shutdown] Process manager: send sigterm to process EngineCore_DP0\n"
+    "(EngineCore_DP0 pid=98) INFO 11-30 14:35:46 [core.py:1454] [shutdown] EngineCore: trigger received signal=SIGTERM\n"
+)
+
+
+def test_the_sigterm_that_other_engines_get_when_one_has_died_is_no_shutdown():
+    """--data-parallel-size 2: the launcher ends the engine that is left. After a real SIGTERM the order is the other."""
+    state = fold(UP + LOST + ASKED)
+    assert state.outcome == "crashed" and state.error.kind == "engine_died"
+    assert state.error.line < state.sigterm_line
+    state = fold(UP + ASKED + LOST)
+    assert (state.error, state.outcome) == (None, "ready") and state.sigterm_line is not None
+
+
+def test_an_api_server_that_died_is_no_engine():
+    said = "Process ApiServer_1 (PID: 88) died with exit code None"
+    log = f"(MainProcess pid=3) ERROR 11-30 14:34:12 [utils.py:599] Exception occurred while running API servers: {said}\n"
+    assert fold(UP + log).error.kind == "api_server_died"
+    assert fold(UP + log.replace("ApiServer_1", "EngineCore_DP1")).error.kind == "engine_died"
