@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from sgmon.units import lasting
 from tui_app.no_engine import OPENING
-from tui_app.overview_hints import BEFORE, LEAVING, panel_hints
+from tui_app.overview_hints import BEFORE, LEAVING, has_only_said, panel_hints
 from tui_app.overview_keys import ANY_TIME, BINDINGS, PANEL_NAMES
 from tui_app.placing import Placing, apply, has_ended
 from tui_app.selecting import SelectableScreen
@@ -63,6 +63,7 @@ class Overview(SelectableScreen):
     def compose(self) -> ComposeResult:
         yield self.verdict
         yield self.tabs
+        self.waiting.is_started = self.session.settings.is_started
         with self.body:
             yield self.waiting
         yield self.hints
@@ -105,9 +106,11 @@ class Overview(SelectableScreen):
 
     def _paint(self, snapshot: Snapshot) -> None:
         with self.app.batch_update():
-            waits = snapshot.server is None and not snapshot.log_only
+            waits = snapshot.server is None and not snapshot.log_only and not has_only_said(snapshot)
             self.set_class(waits, "-waiting")
             if not waits and not self.panels:  # last: each change of a class styles the panels again
+                if has_only_said(snapshot):
+                    self.active, self.zoomed = "4", True  # the other panels have nothing to show
                 self._add_panels()
             self.verdict.receive(snapshot)
             self.waiting.receive(snapshot)
@@ -145,7 +148,10 @@ class Overview(SelectableScreen):
             self.hints.set_hints((), BEFORE)
         else:
             own, always = panel_hints(
-                self.panels[self.active].HINTS, snapshot, is_zoomed=self.zoomed, has_ended=has_ended(snapshot)
+                self.panels[self.active].HINTS,
+                snapshot,
+                is_zoomed=self.zoomed,
+                has_ended=has_ended(snapshot) or has_only_said(snapshot),
             )
             slow = getattr(self.app, "link_words", "")
             self.hints.set_hints(own, always, ((f" {slow} ", "warn"),) if slow else ())

@@ -26,6 +26,11 @@ BEFORE = (("?", "help"), (":", "commands"), ("q", "quit"))
 LEAVING = (("q", "again quits; the watch ends"), ("esc", "stay"))
 
 
+def has_only_said(snapshot: Snapshot) -> bool:
+    """Whether a command of ``sgmon run`` ended before it was a server and left words: its log says why."""
+    return snapshot.server is None and snapshot.verdict.rule == "command-ended" and bool(snapshot.log.size)
+
+
 def panel_hints(
     own: Sequence[Hint], snapshot: Snapshot, *, is_zoomed: bool, has_ended: bool
 ) -> tuple[Sequence[Hint], Sequence[Hint]]:

@@ -16,8 +16,8 @@ Span = tuple[str, str]
 Line = tuple[Span, ...]
 
 #: our own glyphs, and under each its stand-in for terminals without it (one cell wide, both)
-_GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■□↑↓▼▲█░▁▂▃▄▅▆▇–—×↵≈°"
-_STAND_INS = "-||..*><>>)+X@O%*=#:^VV^#._.:-=+*--x<= "
+_GLYPHS = "─│┃…·•→←▸▶▷✓✗●○◐◆◇■□↑↓▼▲█▉▊▋▌▍▎▏░▁▂▃▄▅▆▇–—×↵≈°"
+_STAND_INS = "-||..*><>>)+X@O%*=#:^VV^########._.:-=+*--x<= "
 ASCII_GLYPHS = str.maketrans(_GLYPHS, _STAND_INS)
 _CUT = "…"
 #: the arrow between two states would be the glyph of the second

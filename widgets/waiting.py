@@ -36,6 +36,7 @@ class WaitingPanel(Panel[WaitingView], can_focus=False):
 
     NUMBER = ""
     TITLE = "waiting for a server"
+    is_started = False  # by sgmon run: there is nothing else to start
 
     def update_view(self) -> None:
         if self.snapshot is not None:
@@ -47,7 +48,7 @@ class WaitingPanel(Panel[WaitingView], can_focus=False):
         return select(snapshot)
 
     def paint(self, view: WaitingView, width: int, height: int) -> Sequence[Line]:
-        rows = paint(view, width)
+        rows = paint(view, width, is_started=self.is_started)
         return rows if len(rows) <= height else [row for row in rows if row]
 
 
@@ -71,8 +72,8 @@ def select(snapshot: Snapshot) -> WaitingView:
     )
 
 
-def paint(view: WaitingView, width: int) -> list[Line]:
-    """What is looked for; then three ways on, which a recording does not have."""
+def paint(view: WaitingView, width: int, *, is_started: bool = False) -> list[Line]:
+    """What is looked for; then three ways on, which neither a recording has nor who has just started a server."""
     rows: list[Line] = [()]
     if view.is_replay:
         words = f"no {names.labels()} server up to this moment of the recording"
@@ -91,6 +92,8 @@ def paint(view: WaitingView, width: int) -> list[Line]:
         rows += wrap(
             ((" on this node ", "info"), (f"no GPU readings: {view.gpu_trouble}", "dim")), width - 1, indent=14
         )
+    if is_started:
+        return rows
     rows.append(())
     ways: list[Line] = [
         (

@@ -12,7 +12,7 @@ from textual._compositor import ChopsUpdate
 from textual.command import CommandList
 from textual.screen import Screen
 
-from sgmon.model import LogReading, NextStep, Snapshot, VerdictChange
+from sgmon.model import LogReading, LogState, NextStep, Snapshot, Verdict, VerdictChange
 from sgmon.settings import Settings
 from tests.ui import fakes
 from tests.ui.screen import SIZES, give, resize, rows_of, running, text_of
@@ -452,6 +452,21 @@ async def test_the_first_key_of_a_log_that_was_never_shown_does_what_it_says(key
             assert panel.prompt.open
         else:
             assert not panel.viewport.following
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_a_command_said_that_was_no_server_is_on_the_screen(size: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    ended = Verdict("crashed", "the command ended with code 1 before it became a server", rule="command-ended")
+    snapshot = Snapshot(t=5.0, log=LogState(path=str(path), size=200), verdict=ended)
+    async with running(Snapshot(t=1.0), size, log=path) as (app, engine, pilot):
+        assert "sgmon demo" in text_of(app)
+        await give(engine, pilot, snapshot)
+        await pilot.pause()
+        words = text_of(app)
+        assert "Load weight" in words or "shards" in words, "the end of the log"
+        assert "sgmon demo" not in words
+        assert " d stack" not in words
 
 
 async def test_a_sleeper_that_wakes_for_a_moment_keeps_its_place() -> None:

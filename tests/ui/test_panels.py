@@ -398,6 +398,11 @@ def test_what_stays_of_a_replay_is_no_command_on_processes_of_another_time() -> 
     assert "--pid" not in second and "kill" not in second
 
 
+def test_who_has_just_started_a_server_is_not_told_to_start_one() -> None:
+    words = text(waiting.paint(waiting.select(fakes.waiting()), 100, is_started=True))
+    assert "looking for" in words and "sgmon run" not in words and "--pid" not in words
+
+
 def test_a_recording_without_a_server_offers_no_command() -> None:
     view = waiting.select(replace(fakes.waiting(), replay="REPLAY 0.0s/0.0s"))
     words = text(waiting.paint(view, 100))
