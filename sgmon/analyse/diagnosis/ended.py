@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order
 from sgmon.analyse.deaths.words import how_it_ended, was_asked, who
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, Role, Verdict
 from sgmon.text import clean
-from sgmon.units import lasting
+from sgmon.units import lasting, plural
 
 #: a shutdown that takes longer hangs: SGLang gives running requests some time, vLLM its workers
 LONG_S = 60.0
@@ -77,7 +78,19 @@ def ended(context: Context, order: Order) -> Verdict | None:
     ]
     if others or (launcher is not None and launcher.signal not in (None, *context.family.ends.own_end)):
         return None
-    return _ended(context, "its ranks have ended with status 0: the server was shut down", _how(context, order))
+    headline = "its ranks have ended with status 0: the server was shut down"
+    return _ended(context, headline, *_after_its_ranks(context, workers, launcher))
+
+
+def _after_its_ranks(context: Context, workers: list[Death], launcher: Death | None) -> list[Evidence]:
+    """How the ranks ended; then the launcher, whose signal is its own."""
+    first, more = workers[0], len(workers) - 1
+    others = f", and {plural(more, 'other rank')} with status 0" if more else ""
+    facts = [Evidence("proc", f"{who(context, first)} {how_it_ended(first)}{others}", first.rank, first.pid)]
+    if launcher is not None:
+        own = ": it ends itself so after a shutdown" if launcher.signal is not None else ""
+        facts.append(Evidence("proc", f"{who(context, launcher)} {how_it_ended(launcher)}{own}", pid=launcher.pid))
+    return facts
 
 
 def may_be_a_shutdown(context: Context, order: Order) -> bool:
