@@ -85,6 +85,8 @@ class Heads(Struct, frozen=True):
     arguments) -> rank, of the line with groups ``rank`` and ``world`` in which a process tells its number. first:
     the name of workers of versions whose rank 0 writes without a name. repeats: a line after which the traceback of
     an error that was logged is printed again. last_frame: a frame that only the traceback of a process's end has.
+    raises: in the prefix of lines by which a process tells the exception that it ends of; no end of a traceback
+    of theirs is waited for.
     """
 
     time: re.Pattern[str]
@@ -93,6 +95,7 @@ class Heads(Struct, frozen=True):
     first: str
     repeats: re.Pattern[str]
     last_frame: re.Pattern[str]
+    raises: re.Pattern[str] | None = None
 
 
 class LogRules(Struct, frozen=True, eq=False):

@@ -33,6 +33,7 @@ class Block(Struct):
     """A traceback, from the record that opens it to the last line of its exception.
 
     named: the rule of the line that opens it, which says more than the exception's class. frames: outermost first.
+    raised: a process ends of it, so that nothing more is waited for. chained: another traceback belongs to it.
     """
 
     line: int
@@ -47,6 +48,8 @@ class Block(Struct):
     blank: bool = False
     cancelled: bool = False
     headless: bool = False
+    raised: bool = False
+    chained: bool = False
     head: str = ""  # what each of its lines begins with
     repeated: bool = False  # of an error that was told before
     main: bool = False  # of the server's own process, whose stack says nothing of the ranks
@@ -84,9 +87,9 @@ class Block(Struct):
 
 def fatal_at_end(block: Block) -> Candidate:
     made = block.candidate()
-    if block.fatal or made.fatal or not block.complete:
+    if block.fatal or made.fatal or not (block.complete or block.raised):
         return made
-    # a loose traceback that nothing followed: the process died of it
+    # a loose traceback that nothing followed, or one of a process that ends by it
     return replace(made, fatal=True, block=True)
 
 

@@ -125,6 +125,11 @@ class Catalogue:
         return frozenset(rule.name for rule in self.rules if rule.who == "once")
 
     @cached_property
+    def _steps(self) -> dict[str, str]:
+        """The family's own steps against errors that any family can meet."""
+        return dict(document_of(self.log.errors or self.log.folder, "errors.toml").get("steps", {}))
+
+    @cached_property
     def _words(self) -> dict[str, str]:
         return {rule.name: rule.words for rule in self.rules if rule.words}
 
@@ -142,7 +147,9 @@ class Catalogue:
 
     def step(self, kind: str) -> str:
         """What helps against an error, as an instruction; "": nothing is known."""
-        return next((rule.step for rule in self.rules if rule.name == kind and rule.step), "")
+        return self._steps.get(kind) or next(
+            (rule.step for rule in self.rules if rule.name == kind and rule.step), ""
+        )
 
     def silent_by_design(self, version: str, milestone: str, rank: str) -> bool:
         """Whether ``rank`` need not print this milestone in this version, so that its absence says nothing about it.

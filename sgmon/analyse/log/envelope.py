@@ -40,6 +40,7 @@ COLOUR = re.compile(
 BARE_COLOUR = "[0m"
 _REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
 _BAR = re.compile(r"%\||% Completed \|")
+_EDGES = ("|", "│")
 _PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
 _STAMP = re.compile(STAMP)
 _TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
@@ -268,6 +269,9 @@ class Envelope(Struct):
             if match is None:
                 continue
             text, prefix = line[match.end() :], match[0]
+            edge = prefix.lstrip()[:1]
+            if edge in _EDGES and text.rstrip().endswith(edge):  # a box around the text, a row of a table
+                text = text.rstrip()[:-1].rstrip()
             if shape.quote:
                 text = unquoted(text, shape)
             return text, prefix, prefix.endswith(" P ") and _PARTIAL.search(prefix) is not None

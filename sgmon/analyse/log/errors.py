@@ -87,7 +87,12 @@ class Errors(Struct):
             block.blank = True
             return True
         opens = "Traceback (most recent call last)" in body
-        if body.startswith(_CHAIN) or (looks_like_traceback(body) and not where.source):
+        chained = body.startswith(_CHAIN)
+        if opens and block.complete and not block.chained and self.log.heads is not None:
+            self.close()  # of another process, or the end of this one
+            return False
+        block.chained = chained or (block.chained and not opens)
+        if chained or (looks_like_traceback(body) and not where.source):
             block.blank = False
             return True
         left = block.blank and not body[:1].isspace() and (block.complete or not exception_name(body))
@@ -117,7 +122,9 @@ class Errors(Struct):
                 block.complete = True
             heads = self.log.heads
             block.head = text[: where.body]
-            block.repeated = heads is not None and bool(heads.repeats.search(self.previous)) and self._told()
+            again = heads is not None and bool(heads.repeats.search(self.previous))
+            block.repeated = again and self._told()
+            block.raised = again or self.raises(block.head)
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
             last.rank, last.fatal = where.rank, True  # the end of what this one begins again
@@ -187,9 +194,14 @@ class Errors(Struct):
 
     def headless(self, number: int, text: str, seen_t: float | None, rank: str = "", head: str = "") -> None:
         """The text begins inside of a traceback: its exception is all that is there of it."""
-        block = Block(number, text, rank, False, seen_t, headless=True, head=head)
+        block = Block(number, text, rank, False, seen_t, headless=True, head=head, raised=self.raises(head))
         self.opened[self.writer] = block
         self.blocks.append(block)
+
+    def raises(self, head: str) -> bool:
+        """Whether a line with this prefix tells the exception that its process ends of."""
+        heads = self.log.heads
+        return heads is not None and heads.raises is not None and bool(heads.raises.search(head))
 
     def survived(self, number: int) -> None:
         """The server says in line ``number`` that it goes on without what has just failed."""

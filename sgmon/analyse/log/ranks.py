@@ -108,6 +108,8 @@ class Milestones(Struct):
 
     def ignores(self, rule: Rule) -> bool:
         """Whether this is a batch or request that is no warm-up: in the middle of a log they come by the million."""
+        if rule.name == "ready" and self.ready_line is not None:
+            return True
         if rule.name != "warmup_request":
             return False
         if self.http_up_line is None and self.seen and "http_start" not in self.seen:
@@ -258,6 +260,8 @@ class Milestones(Struct):
     def _advance_rank(self, made: Milestone, rule: Rule, track: Track, rank: str) -> None:
         weak = rule.weak or rule.weak_rank
         if rule.name in ("ready", "http_up", "http_start", "args", "launch", "warmup_failed") and rank:
+            return
+        if rule.name == "launch" and track.last is not None:  # of a process that it has started
             return
         if weak and track.last is not None and not track.weak and track.last.name not in _EARLY:
             return

@@ -11,7 +11,8 @@ from sgmon.analyse.log.prefix import origin
 from sgmon.servers.family import LogRules
 
 _EXCEPTION = re.compile(
-    r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception)(?::|$)"
+    r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
+    r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
 )
 _ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = re.compile(
@@ -139,8 +140,8 @@ def is_frame(text: str) -> bool:
 
 def is_error(rule: Rule, body: str) -> bool:
     """Whether a matching error rule counts here: not in quoted source code, some only in exception lines."""
-    if body[:1].isspace() and not body.lstrip().startswith("Value error, "):  # pydantic's: a line below its exception
-        return False
+    if body[:1].isspace():  # but for pydantic's: a line below its exception
+        return body.lstrip().startswith("Value error, ")
     return not rule.in_block or bool(exception_name(body))
 
 

@@ -266,8 +266,9 @@ class Run(Struct):
     def _first_lines(self, record: Record, number: int, seen_t: float | None) -> None:
         """An excerpt may begin inside of a traceback."""
         where, body = record.where, record.body
-        cut = where.body and body[:1].isspace() and (where.level == "error" or looks_like_traceback(body))
-        if self.writers is not None and cut and not self.errors.blocks:
+        cut = body[:1].isspace() and ((where.body > 0 and where.level == "error") or looks_like_traceback(body))
+        cut = cut or (bool(exception_name(body)) and self.errors.raises(record.text[: where.body]))
+        if self.writers is not None and cut and not (self.errors.blocks or self.errors.candidates):
             self.errors.headless(number, record.text, seen_t, where.rank, record.text[: where.body])
         if record.where.source == "own":
             self.own, self.eager = True, 0

@@ -10,6 +10,7 @@ from sgmon.units import duration, plural, rank_list
 
 SCHEMA = 2
 _EXIT = {"ready": 0, "unhealthy": 5, "crashed": 5, "unfinished": 4}
+_DEGREES = ("tp", "dp", "pp", "ep", "nnodes")
 #: Milestones that the summary shows, one line each; the many in between are in --json.
 _SHOWN = 24
 
@@ -156,16 +157,21 @@ def _behind(state: LogState) -> str:
 
 
 def _topology(state: LogState) -> dict[str, int | None]:
-    """Degrees of parallelism; None where the arguments' line should say it and does not, or is cut before it."""
+    """Degrees of parallelism; None where the arguments' line should say it and does not, or is cut before it.
+
+    Without that line: what a milestone's line says.
+    """
     args = state.args
-    told = {name for name, _ in args.raw} if args is not None else set()
+    if args is None:
+        said = {name: value for made in state.milestones for name, value in made.fields}
+        values = ((short, said.get(f"{short}_size", "")) for short in _DEGREES)
+        return {short: int(value) if value.isdigit() else None for short, value in values}
+    told = {name for name, _ in args.raw}
     log = _family(state).log
     names = dict(log.sizes) if log is not None else {}
     return {
-        short: getattr(args, short)
-        if args is not None and (short not in names or not told.isdisjoint((names[short], short)))
-        else None
-        for short in ("tp", "dp", "pp", "ep", "nnodes")
+        short: getattr(args, short) if short not in names or not told.isdisjoint((names[short], short)) else None
+        for short in _DEGREES
     }
 
 
@@ -191,7 +197,8 @@ def _facts(state: LogState, file: str) -> list[str]:
         port = "a port that it picks" if args.picks_port else f"port {args.port}"
         rows.append(f"{_label(state)} {version}, {args.model_path}, {shape}, {port}")
     elif state.version:
-        rows.append(f"{_label(state)} {state.version}")
+        known = "".join(f", {name}={value}" for name, value in _topology(state).items() if value is not None)
+        rows.append(f"{_label(state)} {state.version}{known}")
     if state.longest_gap is not None:
         rows.append(f"longest silence: {duration(state.longest_gap.s)} after line {state.longest_gap.after_line}")
     if state.noise:

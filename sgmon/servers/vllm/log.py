@@ -1,9 +1,9 @@
 """How vLLM writes its log.
 
 ``(NAME pid=N) LEVEL MM-DD HH:MM:SS [file.py:123] message``: the first part of all processes from 0.10.2 on, of
-workers and engines before; no opening bracket up to 0.7.3. To 0.30 the first part stands before every line that a
-process prints, from 0.31 on before those of the logger alone. vllm 0.5.5 ... 0.33.0 logger.py,
-logging_utils/formatter.py, utils (``_add_prefix``). Ray puts a prefix of the same form
+workers and engines before ("VllmWorker TP0" in 0.10.1); no opening bracket up to 0.7.3. To 0.30 the first part stands
+before every line that a process prints, from 0.31 on before those of the logger alone. vllm 0.5.5 ... 0.33.0
+logger.py, logging_utils/formatter.py, utils (``_add_prefix``). Ray puts a prefix of the same form
 around it: the inner one counts.
 """
 
@@ -16,11 +16,11 @@ from sgmon.model.server import ServerArgs
 from sgmon.servers.family import Heads, LogRules
 from sgmon.servers.vllm.args_line import KEY, parse_args_line
 
-_TOKENS = re.compile(r"_(DP|PP|PCP|TP|DCP)(\d+)")
+_TOKENS = re.compile(r"[_ ](DP|PP|PCP|TP|DCP)(\d+)")
 _LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _DATE = r"\d\d-\d\d \d\d:\d\d:\d\d"
 _WHERE = r"\[?[\w./<>-]+:\d+\]"
-_NAME = r"[A-Za-z_][\w:.-]*(?: rank=\d+)?"
+_NAME = r"[A-Za-z_][\w:.-]*(?: rank=\d+|(?: [A-Z]{2,3}\d+)+)?"
 _IP = r"(?:, ip=[\w.:]+)?"
 _HEAD = rf"\({_NAME} pid=\d+{_IP}\) ?"
 _STAMP = rf"{_LEVEL} {_DATE} {_WHERE}"
@@ -46,8 +46,9 @@ def rank_of_name(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_worker(name: str) -> bool:
-    """Whether a rank calls itself so: "Worker_TP0", "VllmWorker-0", "VllmWorkerProcess", "RayWorkerWrapper"."""
-    return re.match(r"Worker|VllmWorker|RayWorker", name) is not None
+    """Whether a rank calls itself so: "Worker_TP0", "VllmWorker-0", "VllmWorkerProcess", "RayWorkerWrapper", and
+    "WrapperWithLoadBit", the same below Ray in ipex-llm's vLLM."""
+    return re.match(r"Worker|VllmWorker|RayWorker|WrapperWithLoadBit\b", name) is not None
 
 
 def rank_of_number(number: int, world: int, named: str, args: ServerArgs | None) -> str:
@@ -91,13 +92,20 @@ RULES = LogRules(
         last_frame=re.compile(
             r'File "(?:\S*/bin/vllm|<frozen runpy>|\S*/vllm/entrypoints/\S+)", line \d+, in <module>'
         ),
+        # 0.5.5 ... 0.33.0: only exceptions of which a worker or an engine ends; others are benign_header
+        raises=re.compile(
+            rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:core|engine|multiproc_executor|worker_base|multiproc_worker_utils"
+            r"|ray_utils)\.py:\d+\]"
+        ),
     ),
     rank=rank_of_name,
     speaks=re.compile(
         r"\((?:APIServer|ApiServer_\d+|EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*|VllmWorker[\w -]*(?:=\d+)?"
         r"|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
-        rf"|(?m:^){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v\d|\bvllm serve: error:"
-        r"|/bin/vllm\"|/vllm/entrypoints/openai/api_server\.py|/vllm/v1/"
+        rf"|(?:(?m:^)|(?<=[\s|│>\])])){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v"
+        r"|\bvllm serve: error:|/bin/vllm\"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
+        r"|[/\"]vllm/(?:v1|executor|worker|engine|lora|compilation)/|\bvllm\.v1\.|\bvllm\.(?:platform|general)_plugins"
+        r"|Engine core initialization failed|Capturing CUDA graphs? [(s]|\bMQLLMEngine\b"
     ),
     args=parse_args_line,
     restart=KEY,
@@ -111,7 +119,9 @@ RULES = LogRules(
         r"|EngineCore (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
     ),
     # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it
-    benign_header=re.compile(r"Exception in ASGI application|Error in inspecting model architecture"),
+    benign_header=re.compile(
+        r"Exception in ASGI application|Error in inspecting model architecture|Invocation of \w+ method failed"
+    ),
     died=re.compile(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
     gates=(
         "INFO",
@@ -143,6 +153,7 @@ RULES = LogRules(
         r'"GET /(?:health|metrics|ping|version|load)(?:\?\S*)? HTTP/'
         r"|No available (?:shared memory broadcast )?block found in|Waiting for READY message from DP Coordinator"
         r"|Waiting for \d+ (?:local, \d+ remote )?core engine proc|Waiting for creating a placement group"
+        r"|Waiting for output from MQLLMEngine"
     ),
     begins=("(", "I", "D", "W"),
     # scope="local" and "global" of the logger: 0.11.2 on
