@@ -233,9 +233,14 @@ class Errors(Struct):
         if self.cleanup_line is None:
             self.cleanup_line, self.cleanup_t = number, seen_t
 
-    def progress(self) -> None:
-        """The server went on: a loose traceback before this was caught."""
+    def progress(self, rank: str | None) -> None:
+        """The server went on: a loose traceback before this was caught, but not one of which another process ends.
+
+        rank: who went on; None: a bar, which any rank may draw.
+        """
         for block in self.blocks:
+            if block.raised and block.rank and rank not in ("", block.rank):
+                continue
             if not block.fatal and not block.cancelled and block not in self.opened.values():
                 best = block.best
                 if best is None or best.grade not in (KILLED, CONSEQUENCE):

@@ -105,7 +105,8 @@ def fragments(text: str, log: LogRules) -> list[str]:
     for part in text.split("\r") if "\r" in text else (text,):
         start = 0
         if any(hint in part[1:] for hint in log.inner_hints) and not is_request(part, log):
-            for match in log.inner.finditer(part, 1):
+            own = log.record.match(part)
+            for match in log.inner.finditer(part, max(1, own.end() if own else 0)):
                 if match.start() > start:
                     found.append(part[start : match.start()])
                     start = match.start()

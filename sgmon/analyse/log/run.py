@@ -314,7 +314,7 @@ class Run(Struct):
         rank = self.names.admitted(rank)
         made = self.milestones.add(rule, number, rank, where.t, seen_t, fields, inferred)
         if made is not None:
-            self.errors.progress()
+            self.errors.progress(rank)
 
     def _writer_of(self, record: Record, writers: Writers) -> None:
         """The rank of a line that begins with a name and a pid, and whose traceback or bar it is part of."""
@@ -416,5 +416,5 @@ class Run(Struct):
             moved = self.bars.take(name, frame, number, seen_t, final) or moved
             if final:
                 self.bars.pass_milestone(name, number, self.when, seen_t)
-                self.errors.progress()
+                self.errors.progress(None)
         return moved

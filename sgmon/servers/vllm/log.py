@@ -23,6 +23,10 @@ _WHERE = r"\[?[\w./<>-]+:\d+\]"
 _NAME = r"[A-Za-z_][\w:.-]*(?: rank=\d+|(?: [A-Z]{2,3}\d+)+)?"
 _IP = r"(?:, ip=[\w.:]+)?"
 _HEAD = rf"\({_NAME} pid=\d+{_IP}\) ?"
+#: the same of Ray, whose names may have parentheses: "MapWorker(MapBatches(LLM))"
+_OUTER = rf"\([A-Za-z_][\w:.-]*(?:\([\w:.()-]*\)| rank=\d+|(?: [A-Z]{{2,3}}\d+)+)? pid=\d+{_IP}\) ?"
+#: VLLM_LOGGING_PREFIX, and "[Stage-0]" of vllm-omni
+_TAG = r"[^\s()]{1,40} "
 _STAMP = rf"{_LEVEL} {_DATE} {_WHERE}"
 #: files whose lines vLLM prints in other servers too, which import it
 _LIBRARY = (
@@ -75,14 +79,15 @@ RULES = LogRules(
     family="vllm",
     folder="sgmon.servers.vllm",
     record=re.compile(
-        rf"(?=\(|{_LEVEL} \d)(?=(?:{_HEAD}|{_STAMP}))(?:(?:{_HEAD})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?)?"
+        rf"(?=\(|{_LEVEL} \d)(?=(?:{_OUTER}|{_STAMP}))"
+        rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
         rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
     ),
-    inner=re.compile(rf"(?<!\) )(?<!\))(?:{_HEAD})*{_STAMP}"),
+    inner=re.compile(rf"(?<!\) )(?<!\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
     inner_hints=("INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "),
     dated="",
     heads=Heads(
-        time=re.compile(rf"(?:{_HEAD}){{0,3}}{_LEVEL} ({_DATE}) "),
+        time=re.compile(rf"(?:{_OUTER}){{0,3}}(?:{_TAG})?{_LEVEL} ({_DATE}) "),
         worker=is_worker,
         rank_of=rank_of_number,
         first="VllmWorkerProcess",
@@ -95,13 +100,13 @@ RULES = LogRules(
         # 0.5.5 ... 0.33.0: only exceptions of which a worker or an engine ends; others are benign_header
         raises=re.compile(
             rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:core|engine|multiproc_executor|worker_base|multiproc_worker_utils"
-            r"|ray_utils)\.py:\d+\]"
+            r"|ray_utils|stage_engine_core_proc)\.py:\d+\]"
         ),
     ),
     rank=rank_of_name,
     speaks=re.compile(
-        r"\((?:APIServer|ApiServer_\d+|EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*|VllmWorker[\w -]*(?:=\d+)?"
-        r"|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
+        r"\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
+        r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
         rf"|(?:(?m:^)|(?<=[\s|│>\])])){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v"
         r"|\bvllm serve: error:|/bin/vllm\"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
         r"|[/\"]vllm/(?:v1|executor|worker|engine|lora|compilation)/|\bvllm\.v1\.|\bvllm\.(?:platform|general)_plugins"
@@ -116,7 +121,7 @@ RULES = LogRules(
     more=("LLM engine (v", "server version ", "█  version ", "Launching vLLM (v"),
     fatal_header=re.compile(
         r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
-        r"|EngineCore (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
+        r"|EngineCore(?:Proc)? (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
     ),
     # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it
     benign_header=re.compile(

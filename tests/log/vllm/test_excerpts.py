@@ -111,6 +111,47 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
         "ERROR 12-17 09:31:58 [engine.py:458] Traceback (most recent call last):\n",
         *("", "npu_error", 1, ""),
     ),
+    "a GGUF file behind another program's prefix": (
+        '[llm]   | (APIServer pid=1) Traceback (most recent call last):\n'
+        '[llm]   | (APIServer pid=1)   File "/x/bin/vllm", line 10, in <module>\n'
+        "[llm]   | (APIServer pid=1) ValueError: GGUF model with architecture qwen3vlmoe is not supported yet.\n",
+        *("launch", "model_unsupported", 3, ""),
+    ),
+    "a tag between the name and the level (VLLM_LOGGING_PREFIX)": (
+        f'(Worker pid=22) [Stage-0] {WORKER[23:]}  File "/x/vllm/v1/worker/gpu_worker.py", line 2, in init_device\n'
+        f"(Worker pid=22) [Stage-0] {WORKER[23:]}ValueError: Free memory on device (1/9 GiB) on startup is less than desired"
+        " GPU memory utilization (0.9, 8 GiB).\n",
+        *("dist_init", "memory_held", 2, "pid22"),
+    ),
+    "a stage of vLLM-omni": (
+        "(StageEngineCoreProc pid=2) ERROR 05-02 08:58:53 [stage_engine_core_proc.py:104] StageEngineCoreProc failed to start.\n",
+        *("", "engine_failed", 1, ""),
+    ),
+    "a worker below an actor whose name has parentheses": (
+        f"(MapWorker(MapBatches(A)) pid=9) (Worker pid=22) {WORKER[23:]}WorkerProc failed to start.\n",
+        *("", "worker_failed", 1, "pid22"),
+    ),
+    "a rank that ended while another went on": (
+        f"{WORKER}ValueError: No valid attention backend found for cuda with C(). Reasons: {{}}.\n"
+        "(Worker_TP0 pid=7) INFO 11-29 12:00:01 [r.py:1] Starting to load model m...\n",
+        *("weights", "attention_unsupported", 1, "TP1"),
+    ),
+    "ptxas": (
+        f"{CORE}Traceback (most recent call last):\n{CORE}triton.runtime.errors.PTXASError: PTXAS error: Internal\n",
+        *("", "jit_build_failed", 2, ""),
+    ),
+    "a rendezvous of the first group": (
+        f"{WORKER}torch.distributed.DistStoreError: wait timeout after 1800000ms, keys: /default_pg/0//2//cpu//0/2\n",
+        *("dist_init", "store_wait_timeout", 1, "TP1"),
+    ),
+    "an engine of 0.8 that was told of its workers' end": (
+        "CRITICAL 04-11 13:45:00 [core_client.py:361] Got fatal signal from worker processes, shutting down.\n",
+        *("", "worker_failed", 1, ""),
+    ),
+    "a request of which the engine dies": (
+        "(EngineCore_0 pid=6) ERROR 11-29 12:00:00 [dump_input.py:69] Dumping input data for V1 LLM engine (v0.10.1) with x\n",
+        *("serving", "engine_failed", 1, ""),
+    ),
     "oneCCL": (
         "INFO 11-29 12:00:00 llm_engine.py:247] Initializing an LLM engine (v0.6.3) with config: model='m'\n"
         '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/x/vllm/worker/xpu_worker.py", line 8, in init_device\n'
@@ -158,6 +199,16 @@ WINDOWS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         "app-llm-1  | INFO 12-20 00:49:35 config.py:887] Defaulting to use mp for distributed inference\n"
         "app-llm-1  | INFO 12-20 00:49:39 model_runner.py:1014] Starting to load model m...\n",
         *("unfinished", "weights", {"": "load_begin"}),
+    ),
+    "both lines of a load, from 0.9.2 to 0.11": (
+        "(VllmWorker rank=1 pid=32) INFO 08-16 11:44:50 [gpu_model_runner.py:1843] Starting to load model m...\n"
+        "(VllmWorker rank=1 pid=32) INFO 08-16 11:44:55 [gpu_model_runner.py:1875] Loading model from scratch...\n",
+        *("unfinished", "weights", {"TP1": "load_begin"}),
+    ),
+    "a Gaudi": (
+        "INFO 08-02 17:37:52 habana_model_runner.py:430] Pre-loading model weights on hpu:0 took 14.97 GiB of device memory\n"
+        "INFO 08-02 17:37:59 habana_model_runner.py:1066] [Warmup][Graph/Prompt][1/24] batch_size:4 seq_len:1024\n",
+        *("unfinished", "graphs", {"": "graph_progress"}),
     ),
     "bars alone": (
         "Capturing CUDA graphs (decode, FULL):  46%|####5     | 16/35 [00:02<00:02,  8.85it/s]\n",
