@@ -44,6 +44,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rank_only: bool = False
     early_only: bool = False
     once: bool = False
+    again: bool = False
     post_capture: bool = False
     grade: str = "root"
     words: str = ""

@@ -241,7 +241,8 @@ class Milestones(Struct):
         if track.drafting or any(reached in track.seen for reached in _REACHED):
             return True
         many = not rank and any(other for other in self.tracks if other)
-        return not many and rule.event == "begin" and track.seen.get(name, 0) > 0 and bool(rank)
+        begins = rule.event == "begin" and not rule.again
+        return not many and begins and track.seen.get(name, 0) > 0 and bool(rank)
 
     @staticmethod
     def _second_end(name: str, rule: Rule, track: Track) -> bool:

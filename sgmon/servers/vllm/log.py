@@ -106,7 +106,8 @@ RULES = LogRules(
     rank=rank_of_name,
     speaks=re.compile(
         r"\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
-        r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
+        r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor"
+        r"|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
         rf"|(?:(?m:^)|(?<=[\s|│>\])])){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v"
         r"|\bvllm serve: error:|/bin/vllm\"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
         r"|[/\"]vllm/(?:v1|executor|worker|engine|lora|compilation)/|\bvllm\.v1\.|\bvllm\.(?:platform|general)_plugins"
