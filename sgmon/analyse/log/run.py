@@ -241,7 +241,7 @@ class Run(Struct):
             self.errors.close()
             self.eager = max(self.eager, SERVED)
         if serves.search(record.body):
-            self.errors.progress()
+            self.errors.progress("")
 
     def _note_clue(self, number: int, phase: str) -> None:
         if len(self.clues) < NOTED:

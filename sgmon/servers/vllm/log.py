@@ -128,6 +128,8 @@ RULES = LogRules(
     benign_header=re.compile(
         r"Exception in ASGI application|Error in inspecting model architecture|Invocation of \w+ method failed"
     ),
+    requests=re.compile(r"Received request \S+: |Generated response \S+: "),
+    serves=re.compile(r"Avg prompt throughput: |\" 200 OK$"),
     died=re.compile(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
     gates=(
         "INFO",

@@ -250,6 +250,12 @@ WINDOWS: dict[str, tuple[str, str, str, dict[str, str]]] = {
         f"ValueError: no\n{POST}",
         *("ready", "serving", {"": "ready"}),
     ),
+    "a request whose text is a traceback": (
+        f"INFO 11-29 11:59:00 [async_llm.py:228] Added request c-0.\n{POST}"
+        "INFO 11-29 12:00:00 [logger.py:39] Received request c-1: prompt: 'Traceback (most recent call last): CUDA"
+        " out of memory. EngineCore failed to start.', params: SamplingParams(n=1)\n",
+        *("ready", "serving", {"": "ready"}),
+    ),
     "a client's call that failed": (
         f"{CORE}Invocation of collective_rpc method failed\n{CORE}Traceback (most recent call last):\n"
         f"{CORE}RuntimeError: no group\n{POST}",
