@@ -131,12 +131,13 @@ def _row(
     mine = [phase for phase in columns if single or not phase.launcher]
     if last is None or last.phase in ("", "launch"):
         words, kind = (
-            ("importing (normal, no log lines)", "importing") if is_importing else ("no log line yet", "rank")
+            ("importing (normal, no log lines)", "importing") if is_importing else (_without_line(snapshot), "rank")
         )
         if snapshot.log.ready_line is not None and not single:
             words, at, ended, kind = "all done", len(mine), True, "rank"
         else:
-            at, ended = 0, False
+            at = 0 if snapshot.log.phase else _place(phase_table(snapshot), mine, snapshot.phase)
+            ended = not snapshot.log.phase and snapshot.phase in ("ready", "serving")
         for_s = None
     else:
         at = _place(phase_table(snapshot), mine, last.phase)
@@ -158,6 +159,12 @@ def _row(
         else:
             cells.append(NOT_YET)
     return RankRow((rank,), tuple(cells), words, for_s, odd, kind)
+
+
+def _without_line(snapshot: Snapshot) -> str:
+    """Why a rank has no milestone: it has printed none, or there is no log to read it in."""
+    log = snapshot.log
+    return "no log line yet" if log.path and log.change not in ("missing", "unreadable") else "no log is read"
 
 
 def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -> RankRow:

@@ -135,7 +135,7 @@ def _candidate(base: str, launcher: Launcher, args: ServerArgs) -> Candidate:
         pid=launcher.stat.pid,
         start_ticks=launcher.stat.start_ticks,
         title=clean(" ".join(masked_argv(launcher.argv, is_secret_flag)), 200),
-        port=args.port or None if args.known else None,
+        port=args.port or None if args.known and not args.headless else None,
         model=args.model_path,
         started_epoch=started_epoch(base, launcher.stat.start_ticks),
         family=launcher.family.name,

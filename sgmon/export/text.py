@@ -82,6 +82,8 @@ def _port_given(args: ServerArgs) -> str:
     """ "port 30000"."""
     if args.uds:
         return f"UNIX socket {safe(args.uds)}"
+    if args.headless:
+        return "no port (--headless)"
     return "a port that it picks" if args.picks_port else f"port {args.port}"
 
 

@@ -90,8 +90,9 @@ class Server(Struct, frozen=True):
 
     @property
     def port(self) -> int | None:
-        """Where it serves; None while nothing has told its arguments, and where it picks the port itself."""
-        return self.args.port or None if self.args_known else None
+        """Where it serves; None while nothing has told its arguments, where it picks the port itself, and on a node
+        that has none."""
+        return self.args.port or None if self.args_known and not self.args.headless else None
 
     @property
     def key(self) -> tuple[int, int]:

@@ -53,6 +53,16 @@ def test_one_look_names_the_rank_that_is_missing(family, args, processes, lost):
     assert verdict.headline.startswith(f"{lost[0]} has no process")
 
 
+def test_the_only_rank_is_missing_where_what_is_started_after_it_lives():
+    verdict = looked(ServerArgs(), [(Role.DETOKENIZER, "")]).snapshot.verdict
+    assert (verdict.state, verdict.odd_ranks, verdict.rule) == ("crashed", (), "rank-absent")
+    assert verdict.headline.startswith("the scheduler has no process")
+    assert "1 detokenizer lives, the youngest for 1m00s" in verdict.evidence[1].text
+    young = looked(ServerArgs(), [(Role.DETOKENIZER, "")], age_s=4.0).snapshot.verdict
+    unborn = looked(ServerArgs(), [(Role.DETOKENIZER, ""), (Role.IMPORTING, "")]).snapshot.verdict
+    assert "crashed" not in (young.state, unborn.state)
+
+
 @pytest.mark.parametrize(
     ("args", "processes", "more"),
     [

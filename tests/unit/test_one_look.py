@@ -12,12 +12,15 @@ from sgmon.model import (
     Compiler,
     Event,
     LogReading,
+    LogState,
     PortReading,
     ProbeReading,
+    ProbeStatus,
     Process,
     ProcsReading,
     Role,
     Server,
+    ServerArgs,
     ServerReading,
     Snapshot,
     Verdict,
@@ -105,6 +108,18 @@ def test_what_did_not_answer_in_time_is_unknown_and_named() -> None:
     assert script.stopped_t == pytest.approx(2.0, abs=0.3)
     nothing, _ = seen()
     assert nothing.verdict.rule == "look-unfinished" and "list of processes" in nothing.verdict.headline
+
+
+def test_a_node_without_a_port_is_not_asked_for_one() -> None:
+    """vLLM's --headless; and a server of which no argument is known, where nobody of it listens yet."""
+    headless = replace(SERVER.server, args=ServerArgs(headless=True), family="vllm")
+    assert headless.port is None
+    snapshot, _ = seen(ServerReading(headless), PROCS, log(1.0))
+    assert snapshot.verdict.rule != "look-unfinished"
+    hidden = replace(SERVER.server, args=ServerArgs(known=False))
+    snapshot = Snapshot(server=hidden, procs=PROCS, log=LogState(size=1))
+    assert missing(snapshot) == ("its port",)
+    assert missing(replace(snapshot, probes=(ProbeStatus("port"),))) == ()
 
 
 def test_what_is_certain_stands_though_the_look_was_not_finished() -> None:

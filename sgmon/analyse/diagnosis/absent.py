@@ -14,6 +14,8 @@ from sgmon.units import duration, plural, rank_list
 SEEN_S = 20.0
 #: the kernel's clock ticks in /proc/PID/stat (USER_HZ), the same on every architecture that is supported
 _TICKS = 100.0
+#: roles without a rank: their name is "", as that of the only rank
+_OTHERS = frozenset({Role.LAUNCHER, Role.DETOKENIZER, Role.TOKENIZER, Role.API_SERVER, Role.CONTROLLER})
 _SPAWNERS = frozenset({Role.LAUNCHER, Role.CONTROLLER, Role.ENGINE, Role.API_SERVER})
 
 
@@ -26,15 +28,21 @@ def absent(context: Context) -> Verdict | None:
     expected, alive = expected_ranks(context), [rank for rank in context.ranks if rank.role is Role.WORKER]
     here = {rank.name for rank in alive}
     lost = tuple(rank for rank in expected if rank not in here)
-    if not (alive and lost) or context.launcher is None or not here <= set(expected) or _may_come(context, alive):
+    seen = [rank.process for rank in alive] or _later_born(context)
+    if not (seen and lost) or context.launcher is None or not here <= set(expected) or _may_come(context, alive):
         return None
-    if any(clock.rank in lost for clock in context.snapshot.clocks):
+    if any(clock.rank in lost and clock.role not in _OTHERS for clock in context.snapshot.clocks):
         return None
     spoke = {rank.rank: rank.line for rank in context.snapshot.log.ranks if rank.rank in lost}
-    age_s = min(_age_s(context, rank) for rank in alive)
+    age_s = min(_age_s(context, process) for process in seen)
     if age_s < SEEN_S and not spoke:
         return None
-    return _verdict(context, expected, alive, lost, spoke, age_s)
+    return _verdict(context, expected, seen, lost, spoke, age_s)
+
+
+def _later_born(context: Context) -> list[Process]:
+    """Where no rank lives at all: the processes that the launcher starts after its ranks."""
+    return [p for p in context.snapshot.procs.processes if p.alive and p.role is Role.DETOKENIZER]
 
 
 def expected_ranks(context: Context) -> tuple[str, ...]:
@@ -56,40 +64,42 @@ def _below(context: Context, discovery: Discovery, parent: Role, rank: str) -> I
 def _may_come(context: Context, alive: list[Rank]) -> bool:
     """Whether a rank may still be born, or live under another name."""
     processes = [p for p in context.snapshot.procs.processes if p.alive]
-    nameless = len(alive) != len(context.ranks) or any(rank.process.rank_inferred for rank in alive)
+    others = any(rank.role not in (Role.WORKER, Role.LAUNCHER) for rank in context.ranks)
+    nameless = others or any(rank.process.rank_inferred for rank in alive)
     held = any(p.halted for p in processes if p.role in _SPAWNERS)
     return nameless or held or any(p.role is Role.IMPORTING for p in processes)
 
 
-def _age_s(context: Context, rank: Rank) -> float:
-    """Seconds since its process was started; where that is not known, since it was first seen."""
+def _age_s(context: Context, process: Process) -> float:
+    """Seconds since a process was started; where that is not known, since it was first seen."""
     server = context.snapshot.server
     if server is not None and server.started_epoch is not None:
-        process: Process = rank.process
         began = server.started_epoch + (process.start_ticks - server.start_ticks) / _TICKS
         return context.snapshot.epoch + context.t - began
-    return context.t - (rank.clock.first_t or context.t) if rank.clock is not None else 0.0
+    clock = next((one for one in context.snapshot.clocks if one.pid == process.pid), None)
+    return context.t - (clock.first_t or context.t) if clock is not None else 0.0
 
 
 def _verdict(
     context: Context,
     expected: tuple[str, ...],
-    alive: list[Rank],
+    seen: list[Process],
     lost: tuple[str, ...],
     spoke: dict[str, int],
     age_s: float,
 ) -> Verdict:
     assert context.launcher is not None
-    worker = context.label(Role.WORKER)
+    kind = context.label(seen[0].role)
     has = "has" if len(lost) == 1 else "have"
+    named = rank_list(lost) if all(lost) else f"the {context.label(Role.WORKER)}"
     path = context.snapshot.log.path
     search = f"grep -n -i -E 'died|killed|exception' {quoted(path)}" if path else ""
     evidence = [
         Evidence("args", f"the arguments ask for {plural(len(expected), 'rank')} here: {rank_list(expected)}"),
         Evidence(
             "proc",
-            f"below the launcher (pid {context.launcher.pid}) {plural(len(alive), worker)} "
-            f"{'lives' if len(alive) == 1 else 'live'}, the youngest for {duration(age_s)}",
+            f"below the launcher (pid {context.launcher.pid}) {plural(len(seen), kind)} "
+            f"{'lives' if len(seen) == 1 else 'live'}, the youngest for {duration(age_s)}",
         ),
     ]
     evidence += [
@@ -97,11 +107,11 @@ def _verdict(
     ]
     return Verdict(
         "crashed",
-        f"{rank_list(lost)} {has} no process {context.in_phase}: gone before sgmon looked",
+        f"{named} {has} no process {context.in_phase}: gone before sgmon looked",
         phase=context.phase,
         confidence=0.9 if spoke else 0.75,
         rule="rank-absent",
-        odd_ranks=lost,
+        odd_ranks=tuple(rank for rank in lost if rank),
         evidence=tuple(evidence),
         next=(NextStep("Look for its end in the log", search),) if search else (),
     )

@@ -1,0 +1,25 @@
+"""The phases on the screen where no log can be read: those that stacks, processes and the port show."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.diagnosis.world import World
+from widgets.phases import DONE, NOT_YET, NOW, rank_rows
+
+
+def test_a_server_that_is_ready_without_a_log_is_not_at_its_first_phase() -> None:
+    world = World(tp=1)
+    world.run(30)
+    world.answers(200)
+    world.run(10)
+    assert world.verdict.state == "ready"
+    (row,) = rank_rows(world.store.snapshot)
+    assert set(row.cells) == {DONE} and row.last == "no log is read"
+
+
+def test_a_rank_is_in_the_phase_that_its_stack_shows() -> None:
+    snapshot = replace(World(tp=1).run(2).store.snapshot, phase="kv_cache", phase_source="stack")
+    (row,) = rank_rows(snapshot)
+    at = row.cells.index(NOW)
+    assert at == 3 and set(row.cells[:at]) == {DONE} and set(row.cells[at + 1 :]) == {NOT_YET}
