@@ -16,7 +16,7 @@ ALONE = (
     '  File "<frozen runpy>", line 198, in _run_module_as_main',
     '  File "/opt/x/sglang/launch_server.py", line 7, in <module>',
     "    from sglang.srt.server_args import prepare_server_args",
-    "ImportError: libx.so.1: cannot open shared object file",
+    "ImportError: cannot import name 'a' from 'b'",
 )
 PREFIXES = {
     "nothing": "",
@@ -255,3 +255,53 @@ def test_marks_around_lines_change_nothing(marks: tuple[str, str, str]) -> None:
     state = fold(begin + "".join(f"{before}{line}{after}\n" for line in lines))
     assert state.error is not None and state.error.text == "KeyError: 'a.b'"
     assert (state.error.kind, state.error.rank, len(state.milestones)) == ("key_error", "TP1", 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("ImportError: libx.so.1: cannot open shared object file: No such file or directory", "import_error"),
+        ("ImportError: /x/common_ops.so: undefined symbol: _ZN3c10", "import_error"),
+        ("RuntimeError: Found no NVIDIA driver on your system.", "no_driver"),
+        ("RuntimeError: CUDA error: system not yet initialized", "fabric_manager"),
+        ("Exception: x_python with minimum required version 0.2.5 is not installed", "package_too_old"),
+        ("AssertionError: 28 is not divisible by 8", "size_not_divisible"),
+        ("ValueError: has no SGlang implementation and the Transformers implementation is not compatible with SGLang.", "model_unsupported"),
+        ("RuntimeError: Internal Triton PTX codegen error\nptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'", "compiler_too_old"),
+        ("RuntimeError: [enforce fail at gloo/device.cc:83] Unable to find address for: eth9", "wrong_interface"),
+        ("RuntimeError: Mooncake Transfer Engine initialization failed.", "transfer_engine_failed"),
+    ],
+)  # fmt: skip
+def test_a_plain_cause_has_its_name_and_a_next_step(said: str, kind: str) -> None:
+    begun = "[2026-02-01 10:01:00 TP1] Scheduler hit an exception: Traceback (most recent call last):\n"
+    state = fold(f"{LOAD}{begun}{ALONE[2]}\n{said}\n")
+    assert state.error is not None and (state.error.kind, state.error.rank) == (kind, "TP1")
+    assert not next_step(state, "x").startswith("read the log")
+
+
+def test_a_script_without_a_main_guard() -> None:
+    said = (
+        "RuntimeError: \n        An attempt has been made to start a new process before the\n        current process"
+    )
+    state = fold("\n".join((*ALONE[:4], said, "EOFError", "")))
+    assert state.error is not None and state.error.kind == "no_main_guard"
+
+
+def test_a_task_s_exception_that_nobody_asked_for_ends_nothing() -> None:
+    said = (
+        "[2026-02-01 10:02:08] Task exception was never retrieved\n"
+        "future: <Task finished name='Task-9' coro=<x() done> exception=OSError()>\n"
+        'Traceback (most recent call last):\n  File "/x/a.py", line 1, in x\nOSError: no\n'
+    )
+    assert fold(LOAD + READY + said).outcome == "ready"
+
+
+def test_a_server_that_answers_again_after_a_failed_health_check_is_ready() -> None:
+    failed = "[2026-02-01 10:02:03] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds\n"
+    lines = "".join(f"[2026-02-01 10:02:{n:02d}] Something else is said here\n" for n in range(10, 50))
+    probe = (
+        "[2026-02-01 10:02:51 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00\n"
+    )
+    served = '[2026-02-01 10:02:52] INFO:     127.0.0.1:1234 - "POST /generate HTTP/1.1" 200 OK\n'
+    assert fold(LOAD + READY + failed + lines + probe).outcome == "unhealthy"
+    assert fold(LOAD + READY + failed + lines + served).outcome == "ready"

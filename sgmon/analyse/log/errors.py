@@ -35,6 +35,8 @@ _CHAIN = ("During handling of the above", "The above exception was the direct")
 LIMIT = 200
 MOST_COMPLAINTS = 64
 COMPLAINT_TEXT = 200
+#: Python's own words above an exception that ended nothing: of a task, of a finaliser
+_CAUGHT = re.compile(r"^future: <\w+ finished|exception was never retrieved|^Exception ignored in")
 _SIGNALLED = re.compile(r"exit code:? -(\d+)")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
@@ -106,8 +108,8 @@ class Errors(Struct):
     ) -> None:
         """A line that begins a traceback or names the exception itself, and belongs to no open block."""
         body = text[where.body :]
-        benign = self.log.benign_header
-        if benign.search(body) or (body.startswith("Traceback") and benign.search(self.previous)):
+        benign, begins = self.log.benign_header, body.startswith("Traceback")
+        if benign.search(body) or (begins and (benign.search(self.previous) or _CAUGHT.search(self.previous))):
             block = Block(number, text, where.rank, False, seen_t, cancelled=True)
         else:
             fatal = bool(self.log.fatal_header.search(body)) or (named is not None and named.fatal)

@@ -20,6 +20,8 @@ _FRAME_LINE = re.compile(
     r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
 )
 _FRAME = re.compile(r'\s+File "[^"]+", line \d+, in \S')
+#: how lines below their exception begin, which are no quoted source code: pydantic's, multiprocessing's
+_BELOW = ("Value error, ", "An attempt has been made to start a new process before")
 _WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)
 
 
@@ -141,8 +143,8 @@ def is_frame(text: str) -> bool:
 
 def is_error(rule: Rule, body: str) -> bool:
     """Whether a matching error rule counts here: not in quoted source code, some only in exception lines."""
-    if body[:1].isspace():  # but for pydantic's: a line below its exception
-        return body.lstrip().startswith("Value error, ")
+    if body[:1].isspace():
+        return body.lstrip().startswith(_BELOW)
     return not rule.in_block or bool(exception_name(body))
 
 

@@ -78,7 +78,7 @@ class Run(Struct):
     @property
     def wants_every_line(self) -> bool:
         """Whether lines without any literal count too: in a traceback, after an error, at the beginning."""
-        return bool(self.errors.opened) or self.eager > 0 or bool(self.cut_args)
+        return bool(self.errors.opened) or self.eager > 0 or bool(self.cut_args) or self.unhealthy_line is not None
 
     @property
     def serving(self) -> bool:
@@ -195,7 +195,7 @@ class Run(Struct):
             where.source = ""  # each line of a traceback has the same head
         if self.errors.open is not None and self._ends(record):
             self.errors.close()
-        if self.serving and (self.errors.open is not None or self.eager):
+        if self.serving and (self.errors.open is not None or self.eager or self.unhealthy_line is not None):
             self._serves(record)
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
@@ -233,15 +233,17 @@ class Run(Struct):
             self.version = self.version or (clean(version[1]) if version else "")
 
     def _serves(self, record: Record) -> None:
-        """After an exception that nobody announced: another request that is served says that it was caught."""
+        """After an exception that nobody announced, or a failed health check: another request that is served says
+        that it was caught, and that the server answers again."""
         block, serves = self.errors.open, self.log.serves
         if serves is None or record.where.source not in ("own", "uvicorn"):
             return
         if block is not None and not block.fatal:
             self.errors.close()
             self.eager = max(self.eager, SERVED)
-        if serves.search(record.body):
+        if serves.search(record.body) and not (self.log.probe is not None and self.log.probe.search(record.text)):
             self.errors.progress("")
+            self.unhealthy_line = None
 
     def _note_clue(self, number: int, phase: str) -> None:
         if len(self.clues) < NOTED:

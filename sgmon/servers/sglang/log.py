@@ -113,7 +113,7 @@ RULES = LogRules(
     ),
     # --log-requests, as text and as JSON (0.5.23 srt/utils/request_logger.py)
     requests=re.compile(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
-    serves=re.compile(r"^(?:Prefill|Decode) batch\b|\" 200 OK$"),
+    serves=re.compile(r"^(?:Prefill|Decode) batch\b|\"(?:GET /health_generate|POST /\S+) HTTP/\S+ 200 OK$"),
     died=re.compile(
         r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess (?:scheduler_(?P<m>\d+)|\w+) \(pid=(?P<pid>\d+)\)"
     ),
