@@ -261,13 +261,13 @@ def test_marks_around_lines_change_nothing(marks: tuple[str, str, str]) -> None:
     ("said", "kind"),
     [
         ("ImportError: libx.so.1: cannot open shared object file: No such file or directory", "import_error"),
-        ("ImportError: /x/common_ops.so: undefined symbol: _ZN3c10", "import_error"),
+        ("ImportError: /x/common_ops.so: undefined symbol: _ZN3c10", "extension_mismatch"),
         ("RuntimeError: Found no NVIDIA driver on your system.", "no_driver"),
         ("RuntimeError: CUDA error: system not yet initialized", "fabric_manager"),
         ("Exception: x_python with minimum required version 0.2.5 is not installed", "package_too_old"),
         ("AssertionError: 28 is not divisible by 8", "size_not_divisible"),
         ("ValueError: has no SGlang implementation and the Transformers implementation is not compatible with SGLang.", "model_unsupported"),
-        ("RuntimeError: Internal Triton PTX codegen error\nptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'", "compiler_too_old"),
+        ("RuntimeError: Internal Triton PTX codegen error\nptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'", "jit_build_failed"),
         ("RuntimeError: [enforce fail at gloo/device.cc:83] Unable to find address for: eth9", "wrong_interface"),
         ("RuntimeError: Mooncake Transfer Engine initialization failed.", "transfer_engine_failed"),
     ],
@@ -277,6 +277,7 @@ def test_a_plain_cause_has_its_name_and_a_next_step(said: str, kind: str) -> Non
     state = fold(f"{LOAD}{begun}{ALONE[2]}\n{said}\n")
     assert state.error is not None and (state.error.kind, state.error.rank) == (kind, "TP1")
     assert not next_step(state, "x").startswith("read the log")
+    assert state.phase in ("weights", "dist_init", "disagg")
 
 
 def test_a_script_without_a_main_guard() -> None:

@@ -114,6 +114,8 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
     named = cause.phase
     if named == "serving" and run.milestones.ready_line is None and now in ("http", "warmup"):
         named = now  # what strikes while serving strikes in the warm-up, too
+    if named in _VAGUE and by_rank:
+        named = ""  # it usually happens so early, and here it did not
     told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.clues), "")
     return told or launcher_phase_of_frames(cause.frames, stacks), behind
 
