@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from msgspec.structs import replace
 
@@ -65,6 +67,13 @@ class Start(VerdictHistory):
     def log(self, name: str, *lines: str) -> None:
         text = "".join(f"({name} pid=510) {line}\n" if name else f"{line}\n" for line in lines)
         reading = LogReading("/l", "8:1", self.offset, text, self.offset + len(text))
+        self.offset += len(text)
+        self.step(Event(self.t, "log", reading))
+
+    def aged(self, name: str, line: str, age_s: float) -> None:
+        """What was there before the watch, in a file whose mtime is so old."""
+        text = f"({name} pid=510) {line}\n"
+        reading = LogReading("/l", "8:1", self.offset, text, self.offset + len(text), age_s=age_s)
         self.offset += len(text)
         self.step(Event(self.t, "log", reading))
 
@@ -203,3 +212,12 @@ def test_what_workers_compute_is_no_activity_of_their_engine() -> None:
         start.store.step(Event(float(at), "procs", reading))
     marks = {clock.pid: [mark.text for mark in clock.marks] for clock in start.store.step(Event(12.0, "tick")).clocks}
     assert not [text for pid in (500, 510) for text in marks[pid] if "child processes" in text]
+
+
+def test_a_headless_node_whose_beat_was_overdue_when_sgmon_came():
+    """One look at a log whose last beat is 20 s old by its own date, and whose last line is 5 s old."""
+    start = Start("--headless -dp 2 -dpl 1 -dpr 1", engine(510, "DP1"), worker(520, "DP1"))
+    complete(start, "EngineCore_DP1")
+    beat = datetime.fromtimestamp(EPOCH + start.t - 20).strftime("%m-%d %H:%M:%S")
+    start.aged("EngineCore_DP1", f"INFO {beat} {BEAT.partition('[')[1]}{BEAT.partition('[')[2]}", 5.0)
+    assert start.run(1).rule == "ready-node"

@@ -33,7 +33,8 @@ def engines_elsewhere(context: Context) -> Verdict | None:
         return None
     if _JOINED & {m.name for m in context.snapshot.log.milestones}:
         return None
-    if beats[-1].seen_t is not None and args.headless and context.t - beats[-1].seen_t > BEAT_S:
+    beat_t = context.snapshot.passed_t(beats[-1])
+    if beat_t is not None and args.headless and context.t - beat_t > BEAT_S:
         return None  # it has stopped: they have joined
     begin_t = context.first_passed("dp_wait")
     begin_t = context.t if begin_t is None else begin_t
