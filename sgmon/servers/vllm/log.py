@@ -83,7 +83,7 @@ RULES = LogRules(
         rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
         rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
     ),
-    inner=re.compile(rf"(?<!\) )(?<!\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
+    inner=re.compile(rf"(?<!\d\) )(?<!\d\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
     inner_hints=("INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "),
     dated="",
     heads=Heads(
