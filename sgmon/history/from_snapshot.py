@@ -67,7 +67,7 @@ def start_of(snapshot: Snapshot, outcome: str, own: tuple[tuple[str, float], ...
         started=snapshot.epoch + began_t,
         outcome=outcome,
         duration_s=usual.ready_after_s(snapshot) if outcome == "ready" else round(snapshot.t - began_t, 2),
-        lines=log.lines,
+        lines=log.run_lines,
         pid=server.pid,
         quiet_s=max(quiet) if quiet else None,
         milestones=passed,
@@ -184,7 +184,7 @@ def _passed(log: LogState, at_s: Callable[[Milestone], float]) -> tuple[PassedMi
             after = min(after, at)
         at = max(0.0, round(min(at, after), 2))
         found[milestone.name, milestone.rank] = PassedMilestone(
-            milestone.name, at, milestone.line, milestone.rank, milestone.phase
+            milestone.name, at, max(1, milestone.line - log.run_line + 1), milestone.rank, milestone.phase
         )
     return tuple(sorted(found.values(), key=lambda one: one.line))
 

@@ -220,6 +220,11 @@ class LogState(Struct, frozen=True):
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins
 
+    @property
+    def run_lines(self) -> int:
+        """Lines of the last start in this file."""
+        return max(0, self.lines - self.run_line + 1)
+
     def is_dated(self, seen_t: float | None) -> bool:
         """Whether text that was read at ``seen_t`` is known to be of then, not older by nobody knows how much."""
         return self.undated_t is None or seen_t is None or seen_t > self.undated_t

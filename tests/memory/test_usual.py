@@ -28,6 +28,17 @@ def _at(t: float, lines: int) -> Snapshot:
     return replace(store.snapshot, t=t)
 
 
+def test_lines_count_from_the_beginning_of_this_start() -> None:
+    """An earlier start has written to the same file."""
+    now = _at(99.0, 4)
+    later = replace(now.log, lines=104, run_line=101)
+    assert "this log is at line 4 after" in usual.words(replace(now, log=later))
+    moved = [replace(one, line=one.line + 100) for one in now.log.milestones]
+    begun = start_of(replace(now, log=replace(later, milestones=tuple(moved))), "crashed")
+    plain = start_of(now, "crashed")
+    assert (begun.lines, begun.milestones) == (plain.lines, plain.milestones)
+
+
 def test_the_next_milestone_and_how_late_it_is() -> None:
     now = _at(99.0, 4)
     assert usual.words(now) == (

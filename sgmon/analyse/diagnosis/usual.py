@@ -87,7 +87,7 @@ def words(snapshot: Snapshot) -> str:
     base, began, coming = snapshot.baseline, snapshot.began_t, next_usual(snapshot)
     if base is None or began is None or coming is None:
         return ""
-    here = f"this log is at line {snapshot.log.lines} after {lasting(snapshot.t - began)}"
+    here = f"this log is at line {snapshot.log.run_lines} after {lasting(snapshot.t - began)}"
     source = f"{plural(base.count, 'start')}: {base.like}"
     name = coming.name.replace("_100", " at 100 %").replace("_", " ")
     return f"{name} is usually line {coming.line} after {duration(coming.median_s)}; {here} ({source})"
