@@ -306,3 +306,14 @@ def test_a_server_that_answers_again_after_a_failed_health_check_is_ready() -> N
     served = '[2026-02-01 10:02:52] INFO:     127.0.0.1:1234 - "POST /generate HTTP/1.1" 200 OK\n'
     assert fold(LOAD + READY + failed + lines + probe).outcome == "unhealthy"
     assert fold(LOAD + READY + failed + lines + served).outcome == "ready"
+
+
+def test_an_exception_whose_name_does_not_say_that_it_is_one() -> None:
+    begun = "[2026-02-01 10:01:00 DP0 TP5] Scheduler hit an exception: Traceback (most recent call last):\n"
+    frame = (
+        '  File "/x/sglang/srt/model_executor/piecewise_cuda_graph_runner.py", line 215, in __init__\n    self.go()\n'
+    )
+    state = fold(f"{begun}{frame}torch._dynamo.exc.Unsupported: Data-dependent branching\n")
+    assert state.error is not None
+    assert (state.error.kind, state.error.line, state.phase) == ("unsupported", 4, "graphs")
+    assert fold("torch._dynamo.exc.Unsupported: said by a line alone\n").error is None

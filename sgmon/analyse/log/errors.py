@@ -24,7 +24,7 @@ from sgmon.analyse.log.candidates import (
 )
 from sgmon.analyse.log.catalogue import GRADES, Rule
 from sgmon.analyse.log.prefix import Origin
-from sgmon.analyse.log.records import exception_name, looks_like_traceback
+from sgmon.analyse.log.records import exception_name, looks_like_traceback, qualified_exception
 from sgmon.model.log import Complaint
 from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
@@ -142,6 +142,8 @@ class Errors(Struct):
         """A line of the open block."""
         block = self.open
         name = exception_name(body)
+        if not name and block is not None and block.frames and block.plain is None:
+            name = qualified_exception(body)
         frame = _FRAME.match(body) if block is not None and block.plain is None else None
         if frame and block is not None and len(block.frames) < LIMIT:
             made = Frame(frame["function"], frame["file"], int(frame["line"]))

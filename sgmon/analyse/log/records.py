@@ -14,6 +14,7 @@ _EXCEPTION = re.compile(
     r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
     r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
 )
+_QUALIFIED = re.compile(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
 _ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = re.compile(
     r'\s+File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
@@ -128,6 +129,12 @@ def is_request(text: str, log: LogRules) -> bool:
 def exception_name(body: str) -> str:
     """ "AssertionError" if this is the last line of a traceback ("pkg.Error: text" at the left edge), else ""."""
     match = _EXCEPTION.match(body)
+    return match["name"] if match else ""
+
+
+def qualified_exception(body: str) -> str:
+    """ "Unsupported" of "torch._dynamo.exc.Unsupported: text": below frames an exception, whatever its name."""
+    match = _QUALIFIED.match(body)
     return match["name"] if match else ""
 
 
