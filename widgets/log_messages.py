@@ -47,6 +47,7 @@ _NO_FILE = {
         "",
     ),
     "none": ("the server has no output open", "", ""),
+    "hidden": ("where the server's output goes is hidden from this user", "", ""),
 }
 _RUN = f"For a log that can be read:  sgmon run --log FILE -- {names.start_command()} ...   or add  | tee FILE"
 

@@ -201,7 +201,8 @@ def _main_phase(snapshot: Snapshot) -> str:
         return snapshot.log.phase
     if snapshot.log.http_up_line is not None:
         return "warmup"
-    return ""
+    shown = "" if snapshot.log.phase else snapshot.phase  # of stacks, processes and the port, where there is no log
+    return "ready" if shown == "serving" else shown if phase_table(snapshot).of(shown).launcher else ""
 
 
 def _place(table: PhaseTable, columns: Sequence[Phase], name: str) -> int:

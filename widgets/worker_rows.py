@@ -259,6 +259,8 @@ def log_sentence(snapshot: Snapshot) -> tuple[str, str]:
     if server is None or not processes:
         return "", ""
     ranks = [p for p in processes if p.role == Role.WORKER or (p.role == Role.IMPORTING and p.rank)]
+    if server.log_kind == "hidden":
+        return "where the launcher and its ranks write: not permitted", "dim"
     elsewhere = [p for p in ranks if p.same_log is False]
     unknown = [p for p in ranks if p.same_log is None]
     path = clean(server.log_path, 120) or clean(server.log_kind or "nowhere known", 30)

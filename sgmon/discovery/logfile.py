@@ -52,7 +52,7 @@ def find(inside: Inside) -> LogTarget:
         out = fds.link(inside.root, inside.pid, 1)
         err = fds.link(inside.root, inside.pid, 2)
     except OSError as error:
-        return LogTarget(missing=_hidden(error, inside.root))
+        return LogTarget(kind="hidden", missing=_hidden(error, inside.root))
     if err is None and out is None:
         return LogTarget(source=f"fd 1 and 2 of pid {inside.pid} are closed")
     same = err == out

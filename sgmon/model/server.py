@@ -68,7 +68,7 @@ class Server(Struct, frozen=True):
     version_source: str = ""
     site_packages: str = ""
     log_path: str = ""
-    log_kind: str = ""  # file | deleted | command | stdin | pipe | pty | socket | null | none
+    log_kind: str = ""  # file | deleted | command | stdin | pipe | pty | socket | null | none | hidden
     log_source: str = (
         ""  # "fd 1 and 2 of pid N" | "fd 2 of pid N -> pipe -> docker container ID (json-file)" | "--log"
     )

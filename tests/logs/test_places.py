@@ -606,3 +606,12 @@ def test_links_in_another_mount_namespace(host):
     seen = inner.of(str(host.proc), 100)
     assert seen.text("/opt/link/x") == seen.text("/opt/up") == seen.text("/opt/./real/../link/x") == "text"
     assert seen.text("/opt/ring") == "" and seen.listing("/opt/link") == ["x"]
+
+
+def test_an_output_that_is_hidden_is_not_called_none(host, monkeypatch):
+    def refused(root, pid, fd):
+        raise PermissionError(13, "no")
+
+    host.server({1: "/f", 2: "/f"})
+    monkeypatch.setattr(logfile.fds, "link", refused)
+    assert host.find().kind == "hidden" and "another user" in host.find().missing.why

@@ -23,3 +23,13 @@ def test_a_rank_is_in_the_phase_that_its_stack_shows() -> None:
     (row,) = rank_rows(snapshot)
     at = row.cells.index(NOW)
     assert at == 3 and set(row.cells[:at]) == {DONE} and set(row.cells[at + 1 :]) == {NOT_YET}
+
+
+def test_the_launcher_of_several_ranks_serves_where_the_port_says_so() -> None:
+    world = World(tp=2)
+    world.run(30)
+    world.answers(200)
+    world.run(10)
+    ranks, launcher = rank_rows(world.store.snapshot)
+    assert launcher.last == "serves"
+    assert NOT_YET not in {*ranks.cells, *launcher.cells}

@@ -20,6 +20,7 @@ _OUTPUT = {
     "socket": "the server's output goes into a socket",
     "null": "the server's output goes to /dev/null",
     "none": "the server has no output open",
+    "hidden": "where the server's output goes is hidden from this user",
 }
 #: a log whose last line is younger than this is growing
 GROWS_S = 2.0
