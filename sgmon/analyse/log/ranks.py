@@ -56,7 +56,8 @@ class Milestones(Struct):
     gate_open: bool | None = None
     moves: int = 0  # milestones and bars taken
     eager: bool = False  # no graphs are captured
-    servers: int = 1  # that share the port: each prints the ready line
+    servers: int = 1  # that share the port and have not printed the ready line, which each prints
+    shared: bool = False  # several share it
     seen: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -86,6 +87,8 @@ class Milestones(Struct):
             return None  # serving: a capture or a batch is no start any more
         if rule.once and rule.name in self.seen:
             return None
+        if rule.name == "ready" and self.shared and rule.weak:
+            return None  # one of them serves
         if rule.name == "ready" and self.servers > 1:
             self.servers -= 1
             rule = replace(rule, name="http_up", event="progress", phase="http")

@@ -339,6 +339,7 @@ class Run(Struct):
             return rank
         if groups.get("servers", "").isdigit():
             self.milestones.servers = max(1, int(groups["servers"]))
+            self.milestones.shared = self.milestones.servers > 1
         if groups.get("rank", "").isdigit() and groups.get("world", "").isdigit():
             renamed = self.writers.told(where, int(groups["rank"]), int(groups["world"]), self.args)
             if renamed is not None:

@@ -294,3 +294,10 @@ def test_an_old_client_that_waits_is_no_activity() -> None:
         line = "DEBUG 11-29 12:01:00 client.py:191] Waiting for output from MQLLMEngine.\n"
         made.feed(LogReading("l", text=line), t)
     assert made.state().last_activity_t == 10.0
+
+
+def test_a_request_that_one_of_several_api_servers_answers_does_not_make_all_ready() -> None:
+    lines = ["(APIServer pid=1) INFO 11-29 12:00:00 [u.py:1] Started 2 API server processes\n"]
+    lines += ["(ApiServer_0 pid=5) INFO:     Application startup complete.\n", POST, POST]
+    assert fold("".join(lines)).outcome == "unfinished"
+    assert fold("".join([*lines, lines[1].replace("_0", "_1")])).outcome == "ready"
