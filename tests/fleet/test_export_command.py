@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from sgmon import demo
+from tests.demo.playing import rank_pid
 from tests.waiting import eventually
 from tui_app.cli import main
 
@@ -77,9 +79,11 @@ def test_a_start_from_begin_to_ready(tmp_path: Path) -> None:
 
 def test_a_crash_over_textfile_and_one_look(tmp_path: Path) -> None:
     path = tmp_path / "sgmon.prom"
-    with demo.start("killed", tp=2, speed=8.0) as server:
+    with demo.start("healthy", tp=2, speed=8.0) as server:
         run = subprocess.Popen([*SGMON, "export", "--pid", str(server.pid), "--textfile", str(path)])
-        eventually(lambda: path.exists() and 'state="crashed"} 1.0' in path.read_text())
+        eventually(path.exists)
+        os.kill(rank_pid(server, 1), signal.SIGKILL)
+        eventually(lambda: 'state="crashed"} 1.0' in path.read_text())
         assert path.stat().st_mode & 0o777 & ~0o022 == 0o644, "node_exporter is another user"
         run.send_signal(signal.SIGINT)
         assert run.wait(timeout=120) == 0
