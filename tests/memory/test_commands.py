@@ -90,7 +90,7 @@ def test_wait_runs_the_hook_once_and_writes_a_report(stopped: demo.DemoServer, t
         names = {name.partition("/")[2] for name in archive.namelist()}
     assert {"report.md", "recording.jsonl.gz", "status.json", "log.txt"} <= names
     assert "stopped (exit code 3)" in summary.read_text()
-    assert "| spawn |" in summary.read_text()
+    assert "| importing |" in summary.read_text()
 
 
 def test_a_stall_must_hold() -> None:
