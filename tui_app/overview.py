@@ -208,7 +208,7 @@ class Overview(SelectableScreen):
         self.worker_panel.toggle_only_odd()
 
     def action_back(self, may_quit: bool) -> None:
-        if self.zoomed:
+        if self.zoomed and not has_only_said(self.shown):  # there the log alone is where one begins
             self.action_zoom()
         elif self.frozen is not None:
             self.action_freeze()
