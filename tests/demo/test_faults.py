@@ -124,10 +124,14 @@ def compiles(server: DemoServer) -> bool:
 
 
 def test_compiling_has_compilers_below_one_rank_and_ends() -> None:
-    with demo.start("compiling", speed=25.0) as server:
-        eventually(lambda: compiles(server))
-        assert b"\x1b" not in log_of(server)
-        logged(server, "fired up")
+    for speed in (25.0, 4.0):  # on a loaded machine the moment may pass between two looks
+        with demo.start("compiling", speed=speed) as server:
+            seen = eventually(lambda: compiles(server) or (b"fired up" in log_of(server) and "too late"))
+            assert b"\x1b" not in log_of(server)
+            logged(server, "fired up")
+        if seen is True:
+            break
+    assert seen is True
 
 
 def test_port_taken_is_found_at_the_end() -> None:

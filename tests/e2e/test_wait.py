@@ -59,7 +59,7 @@ def play(case: Case) -> Played:
     """What ``sgmon wait`` says of the case, with the verdicts of every look."""
     for slower in SLOWER:
         code, said, err = play_at(case, case.speed / slower)
-        if "state" in said:
+        if said.get("server"):
             break
     return code, said, err
 
