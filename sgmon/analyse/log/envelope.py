@@ -34,8 +34,9 @@ LONGEST, KEPT, LOOK = 400, 24, 65_536
 #: What only a terminal obeys: colours, also without their escape, as browsers copy them, or with it spelt, as syslog
 #: and cat write it; the cursor; titles.
 COLOUR = re.compile(
-    r"(?:\x1b|#033|\^\[|\\x1b|\\033|\\u001b)?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[[\d;?]*[A-Za-z]"
-    r"|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)"
+    r"(?=[\x1b#^\\\[])"  # what it can begin with; at any other character the search goes on at once
+    r"(?:(?:\x1b|#033|\^\[|\\x1b|\\033|\\u001b)?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[[\d;?]*[A-Za-z]"
+    r"|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))"
 )
 BARE_COLOUR = "[0m"
 _REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
@@ -187,9 +188,9 @@ class Envelope(Struct):
     def _record_at(self, line: str) -> int | None:
         """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text."""
         begin = self.rules.record.match(line)
-        if is_request(line, self.rules):
-            return None
         end = begin.end() if begin else 0
+        if is_request(line, end, self.rules):
+            return None
         at: int | None = None
         for match in self.rules.inner.finditer(line, end):
             between = line[end : match.start()]

@@ -12,7 +12,6 @@ _TOKEN = re.compile(
     r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
 )
 _STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
-_ENDS_IN_TIME = re.compile(f"{STAMP}$")
 FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _QUOTED = {
     '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
@@ -42,7 +41,7 @@ def shape_of(prefix: str) -> Shape | None:
     if not wild and len(prefix.split()) > 4:
         return None
     quote = prefix[-1] if prefix[-1] in _QUOTED else ""
-    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum() and not _ENDS_IN_TIME.search(prefix):
+    if not quote and not prefix[-1].isspace() and prefix[-1].isalnum() and not re.search(f"{STAMP}$", prefix):
         return None
     tokens = list(_TOKEN.finditer(prefix))
     if wild and tokens[-1]["run"] and prefix[-1] not in ":-" and not prefix[-1].isdigit():

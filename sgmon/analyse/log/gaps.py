@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import compress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +15,8 @@ from sgmon.servers.family import LogRules
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _DATE = re.compile(r"\[20\d\d-\d\d-\d\d")
+#: a date and a time without their digits
+_TIME_SHAPE = b"- ::"
 #: Other formats: no bracket, glued to a bar.
 _ODD_STAMP = re.compile(r"(?:[\n\r]\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 #: So many different seconds of a piece of text are counted, and not each line looked at.
@@ -59,7 +62,7 @@ class Gaps(Struct):
         """``text``, split in ``lines``; ``base``: the number of the first. near: see ``prefix.epoch``. shapes: of the
         lines, where they are known."""
         if log.heads is not None:
-            self._without_year(lines, base, log.heads.time, near)
+            self._without_year(lines, base, log.heads.time, near, shapes)
             return
         few = _few_seconds(text, lines) if shapes and not any(b"[" in shape[1:] for shape in set(shapes)) else None
         if few is not None:
@@ -71,11 +74,15 @@ class Gaps(Struct):
         elif usual:
             self._by_second(text, lines, base, usual)
 
-    def _without_year(self, lines: Sequence[str], base: int, times: re.Pattern[str], near: float | None) -> None:
+    def _without_year(
+        self, lines: Sequence[str], base: int, times: re.Pattern[str], near: float | None, shapes: Sequence[bytes]
+    ) -> None:
         stamp = ""
         now: float | None = None
-        for index, line in enumerate(lines):
-            match = times.match(line)
+        dated = {shape for shape in set(shapes) if _TIME_SHAPE in shape}
+        maybe = compress(range(len(lines)), map(dated.__contains__, shapes)) if shapes else range(len(lines))
+        for index in maybe:
+            match = times.match(lines[index])
             if match is None:
                 continue
             if match[1] != stamp:

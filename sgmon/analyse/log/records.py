@@ -107,23 +107,29 @@ def fragments(text: str, log: LogRules) -> list[str]:
     found: list[str] = []
     for part in text.split("\r") if "\r" in text else (text,):
         start = 0
-        if any(hint in part[1:] for hint in log.inner_hints) and not is_request(part, log):
+        if _has_hint(part, 1, log):
             own = log.record.match(part)
-            for match in log.inner.finditer(part, max(1, own.end() if own else 0)):
-                if match.start() > start:
-                    found.append(part[start : match.start()])
-                    start = match.start()
+            end = own.end() if own else 0
+            if _has_hint(part, max(1, end - 1), log) and not is_request(part, end, log):
+                for match in log.inner.finditer(part, max(1, end)):
+                    if match.start() > start:
+                        found.append(part[start : match.start()])
+                        start = match.start()
         if start < len(part):
             found.append(part[start:])
     return found
 
 
-def is_request(text: str, log: LogRules) -> bool:
-    """Whether this record holds the text of a request, which may be anything, a log among others."""
-    if log.requests is None:
-        return False
-    begin = log.record.match(text)
-    return log.requests.match(text, begin.end() if begin else 0) is not None
+def _has_hint(text: str, at: int, log: LogRules) -> bool:
+    """Whether another record may begin behind ``at``."""
+    rest = text[at:]
+    return any(hint in rest for hint in log.inner_hints)
+
+
+def is_request(text: str, body: int, log: LogRules) -> bool:
+    """Whether this record holds the text of a request, which may be anything, a log among others. body: where its
+    message begins."""
+    return log.requests is not None and log.requests.match(text, body) is not None
 
 
 def exception_name(body: str) -> str:

@@ -125,8 +125,11 @@ class Run(Struct):
         """What stands before, in the same line or the one above: a name alone tells whose bar follows."""
         if self.writers is None or " pid=" not in previous:
             return
+        record = self.log.record.match(previous)
+        if record is None or previous[record.end() :].strip():
+            return
         where = origin(previous, self.log)
-        if where.pid and not previous[where.body :].strip():
+        if where.pid:
             renamed = self.writers.name(where)
             if renamed is not None:
                 self._rename(*renamed)

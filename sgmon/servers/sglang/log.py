@@ -35,11 +35,14 @@ RULES = LogRules(
     inner=re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
     bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
     rank=canonical_rank,
+    # (?=[...]): what it can begin with; at any other character the search goes on at once
     speaks=re.compile(
-        r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |server_args=(?:ServerArgs\(|\{)"
+        r"(?=[\[sFl|])(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: "
+        + _TOKEN
+        + r")*\] |server_args=(?:ServerArgs\(|\{)"
         # a start that fails before its first record: the files of its traceback, argparse's own line
         r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api)\b"
-        r"|\b(?:launch_server\.py|sglang serve): error: |\| sglang\.srt\.\w"
+        r"|\b(?:launch_server\.py|sglang serve): error: |\| sglang\.srt\.\w)"
     ),
     args=parse_server_args,
     restart="server_args=",

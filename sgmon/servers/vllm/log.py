@@ -83,7 +83,8 @@ RULES = LogRules(
         rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
         rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
     ),
-    inner=re.compile(rf"(?<!\d\) )(?<!\d\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
+    # (?=[...]): what it can begin with; at any other character the search goes on at once
+    inner=re.compile(rf"(?=[(DIWEC])(?<!\d\) )(?<!\d\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
     inner_hints=("INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "),
     dated="",
     heads=Heads(
@@ -105,13 +106,13 @@ RULES = LogRules(
     ),
     rank=rank_of_name,
     speaks=re.compile(
-        r"\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
+        r"(?=[(DIWECLvM/\"])(?:\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
         r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor"
         r"|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
         rf"|(?:(?m:^)|(?<=[\s|│>\])])){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v"
         r"|\bvllm serve: error:|/bin/vllm\"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
         r"|[/\"]vllm/(?:v1|executor|worker|engine|lora|compilation)/|\bvllm\.v1\.|\bvllm\.(?:platform|general)_plugins"
-        r"|Engine core initialization failed|Capturing CUDA graphs? [(s]|\bMQLLMEngine\b"
+        r"|Engine core initialization failed|Capturing CUDA graphs? [(s]|\bMQLLMEngine\b)"
     ),
     args=parse_args_line,
     restart=KEY,
