@@ -15,6 +15,12 @@ STACK_FRESH_S = 30.0
 _TOGETHER_S = 10.0
 
 
+#: what is seen by the first look at the processes may be of any age
+_FIRST_LOOK_S = 2.0
+#: roles of processes that the launcher starts after its own imports
+_LATER = frozenset({Role.WORKER, Role.ENGINE, Role.CONTROLLER, Role.IMPORTING})
+
+
 class Shown(NamedTuple):
     """The phase, and what tells it. source: log | stack | proc."""
 
@@ -78,6 +84,27 @@ def _dumps(snapshot: Snapshot) -> list[StackDump]:
     newest = {d.pid: d for d in snapshot.stacks if d.threads and not d.error and d.pid in alive}
     last_t = max((d.t for d in newest.values()), default=0.0)
     return [d for d in newest.values() if last_t - d.t <= _TOGETHER_S]
+
+
+def is_guess(snapshot: Snapshot) -> bool:
+    """Whether nothing proves the phase: no log and no stack tells it, and what the processes show would be the same
+    later, since sgmon came when they had their titles or had ended."""
+    if snapshot.phase_source != "proc" or not log_is_lost(snapshot) or snapshot.has_been_ready:
+        return False
+    order, phase = family_of(snapshot).phases.order, snapshot.phase
+    processes = snapshot.procs.processes
+    if phase in ("ready", "serving") or order(phase) >= order("warmup") >= 0:
+        return False
+    if phase == "weights" and any(p.shards is not None and p.shards.names for p in processes):
+        return False
+    if any(c.load_bytes for c in snapshot.clocks):
+        return False  # it was seen to load
+    came_t = snapshot.server_seen_t or 0.0
+    born_later = any((c.first_t or 0.0) > came_t + _FIRST_LOOK_S for c in snapshot.clocks if c.role in _LATER)
+    if phase in ("launch", "spawn"):
+        dead_before = any(c.gone_t is not None and c.alive_t is None for c in snapshot.clocks)
+        return dead_before and not born_later
+    return not born_later
 
 
 def _from_processes(snapshot: Snapshot) -> str:

@@ -98,7 +98,7 @@ def asked_of(settings: Settings) -> Asked:
 def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s: float | None = None) -> Snapshot:
     """Run the engine until every probe has answered once (or ``patience_s`` is over), and ``watch_s`` at least."""
     seen = engine.snapshot
-    limit_s = patience_s if patience_s is not None else patience(*os.getloadavg()[:1], os.cpu_count() or 1)
+    limit_s = patience_s if patience_s is not None else patience(load_now(), os.cpu_count() or 1)
     limit_s = max(limit_s, REACHED_S) if asked.hosts else limit_s
 
     def enough(snapshot: Snapshot) -> None:
@@ -154,7 +154,7 @@ def _without_history(engine: Engine, last: Snapshot) -> Verdict:
 
 LOOK_LONGER = NextStep("Look for longer", "sgmon status --seconds 10")
 PATIENCE_S = 2.0
-PATIENCE_MOST_S = 8.0
+PATIENCE_MOST_S = 20.0
 #: the first answer of a ready server takes a second or two
 SETTLING_S = SETTLED_S + 3.0
 #: the same for other machines: a jump host, and Python's start there
@@ -169,6 +169,15 @@ _SURE = frozenset({"crashed", "stopped", "stalled", "ended", "will-fail"})
 def patience(load: float, cpus: int) -> float:
     """Seconds that a look waits for its probes: ``PATIENCE_S``, and more where each CPU has several tasks to run."""
     return min(PATIENCE_MOST_S, PATIENCE_S * max(1.0, load / cpus))
+
+
+def load_now(path: str = "/proc/loadavg") -> float:
+    """The tasks that want a CPU: the average of the last minute, or those of this moment where they are more."""
+    try:
+        words = Path(path).read_text("ascii").split()
+        return max(float(words[0]), float(words[3].partition("/")[0]))
+    except (OSError, ValueError, IndexError):
+        return os.getloadavg()[0]
 
 
 def awaits_facts(snapshot: Snapshot) -> bool:

@@ -12,6 +12,7 @@ from sgmon.discovery.servers import Launcher, Scan
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Candidate, Orphan, Server, ServerArgs, ServerReading
 from sgmon.proc import exits, fds, net
+from sgmon.proc.stat import Stat
 from sgmon.servers import names, registry
 from sgmon.servers.registry import is_secret_flag
 from sgmon.settings import Settings
@@ -75,7 +76,23 @@ def _joins(one: ServerArgs, other: ServerArgs) -> bool:
 
 def _orphan(base: str, scan: Scan, pid: int) -> Orphan:
     title = clean(" ".join(masked_argv(scan.argvs[pid], is_secret_flag)), 80)
-    return Orphan(pid, scan.table[pid].start_ticks, title, _listens_on(base, pid))
+    own = scan.table[pid]
+    return Orphan(pid, own.start_ticks, title, _listens_on(base, pid), _may_be_its(own, scan))
+
+
+def _may_be_its(own: Stat, scan: Scan) -> int | None:
+    """A launcher that may have started it: of its family and session, and older. None: its own is gone."""
+    family = registry.family_of_title(scan.argvs[own.pid])
+    return next(
+        (
+            one.stat.pid
+            for one in scan.servers
+            if one.family is family
+            and own.session == one.stat.session != 0
+            and one.stat.start_ticks <= own.start_ticks
+        ),
+        None,
+    )
 
 
 def _listens_on(base: str, pid: int) -> tuple[int, ...]:
@@ -135,7 +152,7 @@ def _candidate(base: str, launcher: Launcher, args: ServerArgs) -> Candidate:
         pid=launcher.stat.pid,
         start_ticks=launcher.stat.start_ticks,
         title=clean(" ".join(masked_argv(launcher.argv, is_secret_flag)), 200),
-        port=args.port or None if args.known and not args.headless else None,
+        port=args.fixed_port,
         model=args.model_path,
         started_epoch=started_epoch(base, launcher.stat.start_ticks),
         family=launcher.family.name,

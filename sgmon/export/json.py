@@ -182,6 +182,7 @@ def _server(server: Server) -> ServerReport:
         model=safe(args.model_path) if known else None,
         host=args.host if known else None,
         port=server.port,
+        port_missing=server.port_missing,
         tp=args.tp if known else None,
         dp=args.dp if known else None,
         pp=args.pp if known else None,
@@ -276,7 +277,8 @@ def _port(snapshot: Snapshot) -> PortReport | None:
         return None
     return PortReport(
         host=port.host,
-        port=port.port,
+        port=port.port or None,
+        port_missing=safe(port.port_missing),
         answer=port.answer,
         status=port.status,
         latency_s=None if port.latency_s is None else round(port.latency_s, 3),

@@ -56,7 +56,7 @@ class CauseReport(Report, frozen=True):
 
 class ServerReport(Report, frozen=True):
     """The watched server. family: its kind, a name of ``sgmon.servers``. argv: secrets masked. args_known:
-    false while nothing has told its arguments; model to node_rank are null then."""
+    false while nothing has told its arguments; model to node_rank are null then. port_missing: why port is null."""
 
     family: str
     pid: int
@@ -66,6 +66,7 @@ class ServerReport(Report, frozen=True):
     model: str | None
     host: str | None
     port: int | None
+    port_missing: str
     tp: int | None
     dp: int | None
     pp: int | None
@@ -169,10 +170,12 @@ class ListenerReport(Report, frozen=True):
 
 
 class PortReport(Report, frozen=True):
-    """The HTTP port. answer: refused, no_response, http, reset, timeout or skipped; status: of /health."""
+    """The HTTP port. answer: refused, no_response, http, reset, timeout or skipped; status: of /health. port: null
+    where it has no number, or none that is known: port_missing says why."""
 
     host: str
-    port: int
+    port: int | None
+    port_missing: str
     answer: str
     status: int | None
     latency_s: float | None

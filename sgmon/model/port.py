@@ -43,6 +43,20 @@ class PortReading(Struct, frozen=True):
     secure: bool = False  # asked by TLS
 
     @property
+    def what(self) -> str:
+        """ "port 30000", "the UNIX socket /run/v.sock": what is looked at, in words."""
+        if self.uds:
+            return f"the UNIX socket {self.uds}"
+        return f"port {self.port}" if self.port else "the port that the server picks"
+
+    @property
+    def port_missing(self) -> str:
+        """Why there is no number of a port, in words; "" where there is one."""
+        if self.uds:
+            return "it serves on a UNIX socket"
+        return "" if self.port else self.note or "the server picks its port, which is not known yet"
+
+    @property
     def where(self) -> str:
         """ "127.0.0.1:30000", "unix:/run/v.sock": what is asked, as a reader can ask it too."""
         if self.uds:

@@ -181,6 +181,11 @@ class Process(Struct, frozen=True):
         return not self.gone and not (self.state in ("Z", "X") and (self.threads or 1) <= 1)
 
     @property
+    def ending(self) -> bool:
+        """Whether its main thread has ended, and others still run: nothing can stop its end any more."""
+        return self.alive and self.state in ("Z", "X")
+
+    @property
     def halted(self) -> str:
         """What keeps it from running: "frozen" (its cgroup), "stopped" (state T), "traced" (state t); "" nothing."""
         if self.frozen or self.wchan == "__refrigerator":

@@ -50,6 +50,11 @@ class ServerArgs(Struct, frozen=True):
         """Whether the server picks its port itself (``--port 0``)."""
         return self.known and self.port == 0
 
+    @property
+    def fixed_port(self) -> int | None:
+        """The port that the arguments give it; None where they give none, or nothing has told them."""
+        return self.port or None if self.known and not (self.headless or self.uds) else None
+
 
 #: ``Server.args_source`` while a title hides the command line and nothing else has told the arguments
 RETITLED = "retitled: not known yet"
@@ -90,9 +95,19 @@ class Server(Struct, frozen=True):
 
     @property
     def port(self) -> int | None:
-        """Where it serves; None while nothing has told its arguments, where it picks the port itself, and on a node
-        that has none."""
-        return self.args.port or None if self.args_known and not self.args.headless else None
+        """Where it serves; None: ``port_missing`` says why."""
+        return self.args.fixed_port if self.args_known else None
+
+    @property
+    def port_missing(self) -> str:
+        """Why ``port`` is None, in words; "" where it is known."""
+        if not self.args_known:
+            return "its arguments are not known"
+        if self.args.headless:
+            return "a node with --headless has none"
+        if self.args.uds:
+            return "it serves on a UNIX socket"
+        return "it picks its port itself (--port 0)" if self.args.picks_port else ""
 
     @property
     def key(self) -> tuple[int, int]:
@@ -113,12 +128,14 @@ class Candidate(Struct, frozen=True):
 
 
 class Orphan(Struct, frozen=True):
-    """A process of a server whose launcher is gone. ports: on which it listens."""
+    """A process of a server below no launcher. ports: on which it listens. launcher: the pid of one of its kind that
+    lives in its session, and so may be its own: only its parent is known to be gone then."""
 
     pid: int
     start_ticks: int
     title: str
     ports: tuple[int, ...] = ()
+    launcher: int | None = None
 
 
 class ServerReading(Struct, frozen=True):

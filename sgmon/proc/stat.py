@@ -24,6 +24,7 @@ class Stat(NamedTuple):
     threads: int
     start_ticks: int
     exit_status: int  # field 52, wait(2) form; 0 also when it is hidden from us
+    session: int = 0  # of setsid(2); a daemon's children keep it, whoever adopts them
 
 
 def parse(data: bytes) -> Stat:
@@ -43,6 +44,7 @@ def parse(data: bytes) -> Stat:
         threads=int(rest[17]),
         start_ticks=int(rest[19]),
         exit_status=int(rest[49]) if len(rest) > 49 else 0,
+        session=int(rest[3]),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sgmon.analyse.store import Store
-from sgmon.model import Event, Process, ProcsReading, Role, Server, ServerArgs, ServerReading
+from sgmon.model import Event, LogReading, Process, ProcsReading, Role, Server, ServerArgs, ServerReading
 from tests.diagnosis.world import World
 
 BEGAN = 1_795_000_000.0  # when the server was started: tick 1000
@@ -51,6 +51,31 @@ def test_one_look_names_the_rank_that_is_missing(family, args, processes, lost):
     verdict = looked(args, processes, family=family).snapshot.verdict
     assert (verdict.state, verdict.odd_ranks) == ("crashed", lost)
     assert verdict.headline.startswith(f"{lost[0]} has no process")
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"), [({"state": "T"}, "stopped"), ({"state": "Z", "gone": True, "exit_signal": 9}, "crashed")]
+)
+def test_one_look_without_a_log_does_not_guess_the_phase(fields, verdict):
+    """It may have been ready for days: titles and no mapped weights are the same then."""
+    children = [(Role.WORKER, "TP0"), (Role.WORKER, "TP1"), (Role.DETOKENIZER, "")]
+    store = looked(ServerArgs(tp=2), children, **fields)
+    found = store.step(Event(9.0, "tick")).verdict
+    assert (found.state, found.phase) == (verdict, "")
+    assert "in an unknown phase" in found.headline
+
+
+def test_a_launcher_whose_threads_run_on_is_about_to_end():
+    """Right after a crash its main thread is a zombie, and others of its threads still run."""
+    store = looked(ServerArgs(), [(Role.DETOKENIZER, "")])
+    raised = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nRuntimeError: no\n'
+    line = '[2026-11-29 15:00:00] server_args=ServerArgs(model_path="m", tp_size=1)\n'
+    store.step(Event(1.0, "log", LogReading("/l", "8:1", 0, line + raised, len(line + raised))))
+    launcher = Process(100, 1, 1000, Role.LAUNCHER, state="Z", threads=3, cpu_s=9.0)
+    store.step(Event(1.1, "procs", ProcsReading((launcher,), uid=0)))
+    verdict = store.step(Event(30.0, "tick")).verdict
+    assert verdict.state == "crashed"
+    assert [fact.text for fact in verdict.evidence if fact.pid is None][-1] == "about to end: the launcher (pid 100)"
 
 
 def test_the_only_rank_is_missing_where_what_is_started_after_it_lives():

@@ -32,6 +32,14 @@ def test_orphans_are_named_before_a_start() -> None:
     assert verdict.next[0].command.endswith("-p 50,51")
 
 
+def test_a_launcher_that_may_be_theirs_is_named() -> None:
+    store = Store(0.0)
+    left = (Orphan(50, 5, "VLLM::Worker_TP0", launcher=40), Orphan(51, 5, "VLLM::Worker_TP1", launcher=40))
+    store.step(Event(0.1, "server", ServerReading(None, looked_for="x", orphans=left)))
+    text = store.step(Event(0.5, "tick")).verdict.evidence[0].text
+    assert text.startswith("2 processes whose parent is gone, perhaps of the server of pid 40: pid 50 (VLLM")
+
+
 def test_each_orphan_is_named_once_and_the_one_on_the_asked_port_first() -> None:
     left = (Orphan(60, 5, "python3", (8000,)), *LEFT)
     store = Store(0.0)

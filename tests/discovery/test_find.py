@@ -242,6 +242,18 @@ def test_orphans_and_the_ports_on_which_they_listen(fake):
     assert seen.server.pid == 200 and [o.pid for o in seen.orphans] == [50]
 
 
+def test_a_worker_whose_engine_has_died_while_their_launcher_lives_is_not_of_a_server_that_is_gone(fake):
+    fake.add(100, ["python", "/bin/vllm", "serve", "m"], session=90)
+    fake.add(103, "VLLM::Worker_TP0", ppid=1, session=90)
+    fake.add(104, "sglang::scheduler", ppid=1, session=90)
+    fake.add(105, "VLLM::Worker_TP1", ppid=1, session=80)
+    assert [(o.pid, o.launcher) for o in find(fake.root, Settings()).orphans] == [
+        (103, 100),
+        (104, None),
+        (105, None),
+    ]
+
+
 def test_of_two_nodes_on_one_host_the_first_is_watched(fake):
     meet = ["--nnodes", "2", "--dist-init-addr", "127.0.0.1:20577"]
     fake.add(100, [*LAUNCH, *meet, "--node-rank", "0", "--port", "31000"])

@@ -34,6 +34,7 @@ class FakeProc:
         threads: int = 1,
         cpu_ticks: int = 0,
         exit_status: int = 0,
+        session: int = 0,
         fds: dict[int, str] | None = None,
         flags: dict[int, int] | None = None,
         environ: dict[str, str] | None = None,
@@ -58,7 +59,7 @@ class FakeProc:
         (folder / "task" / str(pid)).mkdir(parents=True, exist_ok=True)
         (folder / "net").mkdir(exist_ok=True)
         name = comm or (argv if isinstance(argv, str) else os.path.basename(argv[0]) if argv else "gone")
-        line = stat_line(pid, name[:15], state, ppid, threads, start or pid * 10, cpu_ticks, exit_status)
+        line = stat_line(pid, name[:15], state, ppid, threads, start or pid * 10, cpu_ticks, exit_status, session)
         self.put(folder / "stat", line)
         self.put(folder / "task" / str(pid) / "stat", line)
         self.put(folder / "schedstat", b"1500000000 250000000 7\n")
@@ -103,11 +104,19 @@ class FakeProc:
 
 
 def stat_line(
-    pid: int, comm: str, state: str, ppid: int, threads: int, start: int, cpu_ticks: int = 0, status: int = 0
+    pid: int,
+    comm: str,
+    state: str,
+    ppid: int,
+    threads: int,
+    start: int,
+    cpu_ticks: int = 0,
+    status: int = 0,
+    session: int = 0,
 ) -> bytes:
     """The 52 fields of /proc/PID/stat."""
     rest = ["0"] * 52
-    rest[2], rest[3], rest[11], rest[13] = state, str(ppid), "5", str(cpu_ticks)
+    rest[2], rest[3], rest[5], rest[11], rest[13] = state, str(ppid), str(session), "5", str(cpu_ticks)
     rest[19], rest[21], rest[51] = str(threads), str(start), str(status)
     return f"{pid} ({comm}) {' '.join(rest[2:])}\n".encode("utf-8", "surrogateescape")
 

@@ -13,10 +13,10 @@ from sgmon.collect.probes import worker as worker_module
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.procs import ProcsProbe
 from sgmon.discovery.tree import Members
-from sgmon.model import Role, Server, ServerArgs
+from sgmon.model import ESSENTIAL_ROLES, Role, Server, ServerArgs
 from sgmon.proc import fds, stat
 from sgmon.settings import Settings
-from tests.discovery.test_find import LAUNCH, SPAWN
+from tests.discovery.test_find import LAUNCH, SPAWN, TRACKER
 from tests.proc.fake import FakeProc, mount_row
 
 
@@ -382,6 +382,30 @@ def test_how_far_a_weight_file_is_read(tmp_path):
         assert [(one.fd, one.pos) for one in seen.fds if one.target == str(weights)] == [(fd, 1000)]
         child.stdin.write("\n")
     assert fds.position("/proc", child.pid, fd) is None
+
+
+def test_a_zombie_python_child_is_a_worker_only_where_one_may_be_lacking(tmp_path):
+    """``serve A & exec serve B``: A's zombie is a child of B's launcher, and older than all that B has spawned."""
+    made = Scene(tmp_path, ServerArgs(tp=2))
+    made.fake.add(105, [], ppid=100, state="Z", comm="python3", start=1001, exit_status=9)
+    assert [p.role for p in made.read().processes if p.role in ESSENTIAL_ROLES] == [Role.LAUNCHER]
+    made = Scene(tmp_path / "later", ServerArgs(tp=2))
+    made.fake.add(105, [], ppid=100, state="Z", comm="python3", start=1001, exit_status=9)
+    made.fake.add(109, TRACKER, ppid=100)
+    made.fake.add(110, SPAWN, ppid=100)
+    made.fake.add(120, [], ppid=100, state="Z", comm="python3", exit_status=9)
+    seen = made.by_pid()
+    assert 105 not in seen
+    assert (seen[120].role, seen[120].becomes, seen[120].rank) == (Role.IMPORTING, Role.WORKER, "TP1")
+
+
+def test_a_zombie_python_child_beside_all_that_are_expected_is_no_worker(tmp_path):
+    made = Scene(tmp_path, ServerArgs())
+    made.fake.add(109, TRACKER, ppid=100)
+    made.fake.add(110, "sglang::scheduler", ppid=100)
+    made.fake.add(120, "sglang::detokenizer", ppid=100)
+    made.fake.add(130, [], ppid=100, state="Z", comm="python3", exit_status=9)
+    assert [p.pid for p in made.read().processes if p.role in ESSENTIAL_ROLES] == [100, 110, 120]
 
 
 def test_another_server_below_the_launcher_is_no_part_of_it(scene):

@@ -8,7 +8,7 @@ import pytest
 from sgmon.export.json import status_report
 from sgmon.export.json_schema import FailureReport, FailureText, StatusReport
 from sgmon.export.text import as_text
-from sgmon.model import Server, ServerArgs, Snapshot
+from sgmon.model import PortReading, Server, ServerArgs, Snapshot
 from sgmon.model.server import RETITLED
 from sgmon.recording.replay import ReplaySource
 from sgmon.watch.engine import Engine
@@ -46,6 +46,22 @@ def test_arguments_that_nothing_has_told_are_no_facts() -> None:
     report = status_report(snapshot)
     assert report.server is not None and not report.server.args_known
     assert any("its arguments are not known yet" in line for line in as_text(snapshot))
+
+
+def test_a_port_without_a_number_is_null_and_says_why() -> None:
+    """vLLM's --uds and --port 0: neither 0 nor the usual port of the family is a port of theirs."""
+    socket = PortReading(host="/run/v.sock", port=0, answer="http", status=200, uds="/run/v.sock")
+    report = status_report(Snapshot(server=Server(4, 7, args=ServerArgs(port=8000, uds="/run/v.sock")), port=socket))
+    assert report.port is not None and report.server is not None
+    assert (report.port.port, report.port.port_missing) == (None, "it serves on a UNIX socket")
+    assert (report.server.port, report.server.port_missing) == (None, "it serves on a UNIX socket")
+    open_yet = PortReading(host="127.0.0.1", port=0, answer="skipped", note="the server picks its port: not open yet")
+    report = status_report(Snapshot(server=Server(4, 7, args=ServerArgs(port=0)), port=open_yet))
+    assert report.port is not None and report.server is not None
+    assert (report.port.port, report.port.port_missing) == (None, "the server picks its port: not open yet")
+    assert (report.server.port, report.server.port_missing) == (None, "it picks its port itself (--port 0)")
+    known = status_report(Snapshot(server=Server(4, 7), port=PortReading(host="x", port=30000, answer="refused")))
+    assert known.port is not None and (known.port.port, known.port.port_missing) == (30000, "")
 
 
 def test_no_server_yet_and_no_such_process() -> None:

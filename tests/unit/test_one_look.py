@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from msgspec.structs import replace
 
-from sgmon.commands.status import PATIENCE_MOST_S, Asked, look, missing, patience, unfinished
+from sgmon.commands.status import PATIENCE_MOST_S, Asked, load_now, look, missing, patience, unfinished
 from sgmon.model import (
     Compiler,
     Event,
@@ -129,6 +129,15 @@ def test_what_is_certain_stands_though_the_look_was_not_finished() -> None:
 
 def test_a_loaded_machine_gets_more_time() -> None:
     assert (patience(1.0, 4), patience(8.0, 4), patience(99.0, 2)) == (2.0, 4.0, PATIENCE_MOST_S)
+    assert patience(16.0, 2) == 16.0, "a look needed 9 s on two cores at this load"
+
+
+def test_a_load_that_has_just_begun_counts(tmp_path) -> None:
+    file = tmp_path / "loadavg"
+    file.write_text("0.70 0.20 0.10 31/402 9000\n")
+    assert load_now(str(file)) == 31.0
+    file.write_text("24.10 0.20 0.10 3/402 9000\n")
+    assert load_now(str(file)) == 24.1
 
 
 def test_what_was_asked_for_is_waited_for() -> None:

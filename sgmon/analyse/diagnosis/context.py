@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.family import family_of
-from sgmon.analyse.phase import version_of
+from sgmon.analyse.phase import is_guess, version_of
 from sgmon.model import Process, Rank, RankState, Role, ServerArgs, Snapshot
 from sgmon.servers.family import ServerFamily
 from sgmon.servers.phases import PhaseTable
@@ -32,6 +32,7 @@ class Context(Struct, frozen=True):
     blind: bool
     recovered_silence_s: float
     family: ServerFamily
+    guessed: bool  # nothing proves the phase
     helpers_t: float  # newest sign of activity of the launcher and what is neither rank nor detokenizer
 
     @property
@@ -55,7 +56,11 @@ class Context(Struct, frozen=True):
     @property
     def in_phase(self) -> str:
         """ "in the weight load", "while importing"."""
-        return self.phases.during(self.phase)
+        return self.during(self.phase)
+
+    def during(self, phase: str) -> str:
+        """The same of a phase; "in an unknown phase" where it is a mere guess."""
+        return "in an unknown phase" if self.guessed or not phase else self.phases.during(phase)
 
     def passed(self, name: str) -> dict[str, float]:
         """rank -> when it first passed this milestone, where that is known."""
@@ -158,6 +163,7 @@ def context_of(snapshot: Snapshot) -> Context:
         blind=not any(_readable(v) for v in ranks),
         recovered_silence_s=max(min(recovered, default=0.0), usual.quiet_s(snapshot) or 0.0),
         family=family,
+        guessed=is_guess(snapshot),
         helpers_t=_helpers_t(snapshot, {v.pid for v in ranks}),
     )
 

@@ -116,7 +116,8 @@ def _alone(context: Context, first: Death, others: bool = False) -> str:
     """Who has ended, and how. others: some have ended since."""
     subject = "the launcher" if first.is_launcher else who(context, first)
     how = "was killed by the kernel's OOM killer" if _by_oom(context, first) else how_it_ended(first)
-    told = others or context.snapshot.log.error is not None or context.launcher is None
+    ends = context.launcher is None or context.launcher.ending
+    told = others or context.snapshot.log.error is not None or ends
     unaware = "" if told else "; the launcher has not noticed yet"
     return f"{subject} {how} {_stage(context, first)}{unaware}"
 
@@ -150,7 +151,7 @@ def _stage(context: Context, first: Death | None) -> str:
     if context.has_been_ready:
         return "after it was ready"
     phase = _server_phase(context) if first is None else _phase_of(context, first.rank, first.pid)
-    return context.phases.during(phase)
+    return context.during(phase)
 
 
 def _server_phase(context: Context) -> str:
@@ -231,16 +232,13 @@ def _told_headline(context: Context, error: LogError) -> str:
     clock = next((c for c in context.snapshot.clocks if pid is not None and c.pid == pid), None)
     if clock is None:
         return ""
-    stage = "after it was ready" if context.has_been_ready else context.phases.during(context.phase)
+    stage = "after it was ready" if context.has_been_ready else context.in_phase
     how = by_signal(line.signal) if line is not None and line.signal is not None else "has died"
     return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) {how} {stage}"
 
 
 def _from_log(context: Context, error: LogError) -> Verdict:
-    alive = [f"{v.label} (pid {v.pid})" for v in context.ranks][:4]
-    evidence = [_error_fact(error)]
-    if alive:
-        evidence.append(Evidence("proc", f"still alive: {', '.join(alive)}"))
+    evidence = [_error_fact(error), *_still_there(context)]
     holder = port_holder(context)
     if error.kind == "port_in_use" and holder:
         evidence.append(Evidence("port", f"{holder}; a ready line after this is the stranger's"))
@@ -255,6 +253,17 @@ def _from_log(context: Context, error: LogError) -> Verdict:
         evidence=tuple(evidence),
         next=_log_steps(context, error),
     )
+
+
+def _still_there(context: Context) -> list[Evidence]:
+    """Who lives, and who is about to end."""
+    lives = [rank for rank in context.ranks if not rank.process.ending]
+    ends = [rank for rank in context.ranks if rank.process.ending]
+    return [
+        Evidence("proc", f"{words}: {', '.join(f'{rank.label} (pid {rank.pid})' for rank in some[:4])}")
+        for words, some in (("still alive", lives), ("about to end", ends))
+        if some
+    ]
 
 
 def _is_fatal(context: Context, error: LogError) -> bool:

@@ -28,7 +28,8 @@ def shut_down(context: Context) -> Verdict | None:
     if context.launcher is None:
         return _ended(context, "the server was shut down by SIGTERM and is gone", fact)
     seen_t = _seen_t(context)
-    alive = Evidence("proc", f"the launcher (pid {context.launcher.pid}) still lives")
+    lives = "is about to end" if context.launcher.ending else "still lives"
+    alive = Evidence("proc", f"the launcher (pid {context.launcher.pid}) {lives}")
     if seen_t is not None and context.t - seen_t >= LONG_S:
         return Verdict(
             "unhealthy",
@@ -120,7 +121,7 @@ def _how(context: Context, order: Order) -> Evidence:
 
 
 def _stage(context: Context) -> str:
-    return "after it was ready" if context.has_been_ready else context.phases.during(context.phase)
+    return "after it was ready" if context.has_been_ready else context.in_phase
 
 
 def _phase(context: Context) -> str:

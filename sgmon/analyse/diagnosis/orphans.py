@@ -23,15 +23,23 @@ def orphan_facts(snapshot: Snapshot, named: Iterable[Evidence] = ()) -> tuple[Ev
         pids = ", ".join(f"{one.pid} ({clean(one.title, 40)})" for one in rest[:SHOWN])
         more = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
         noun = "process" if len(rest) == 1 else "processes"
-        text = f"{len(rest)} {noun} of a server that is gone: pid {pids}{more}"
+        text = f"{len(rest)} {noun} {_whose(rest)}: pid {pids}{more}"
         facts.append(Evidence("proc", text, pid=rest[0].pid))
     return tuple(facts)
 
 
 def _listens(orphan: Orphan) -> Evidence:
     ports = ", ".join(map(str, orphan.ports[:SHOWN]))
-    text = f"pid {orphan.pid} ({clean(orphan.title, 40)}) of a server that is gone listens on port {ports}"
+    text = f"pid {orphan.pid} ({clean(orphan.title, 40)}) {_whose([orphan])} listens on port {ports}"
     return Evidence("port", text, pid=orphan.pid)
+
+
+def _whose(orphans: list[Orphan]) -> str:
+    """ "of a server that is gone"; where a launcher lives that may be theirs, only that the parent is gone."""
+    pids = sorted({one.launcher for one in orphans if one.launcher is not None})
+    if not pids:
+        return "of a server that is gone"
+    return f"whose parent is gone, perhaps of the server of pid {', '.join(map(str, pids))}"
 
 
 def other_servers(snapshot: Snapshot) -> tuple[Evidence, ...]:

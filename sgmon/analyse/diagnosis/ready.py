@@ -52,7 +52,7 @@ def port_holder(context: Context) -> str:
         return ""
     holder = port.listeners[0]
     who = f"pid {holder.pid}" if holder.pid is not None else "another process"
-    return f"port {port.port} is held by {who}" + (f" ({holder.name})" if holder.name else "")
+    return f"{port.what} is held by {who}" + (f" ({holder.name})" if holder.name else "")
 
 
 def still_says_200(context: Context, since_t: float) -> Evidence | None:
@@ -110,7 +110,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
     asked_s = _asked_after(context, seen)
     if ours is False and port.listeners:
         holder = port.listeners[0]
-        headline = f"the ready line is false: port {port.port} belongs to pid {holder.pid}, not to this server"
+        headline = f"the ready line is false: {port.what} belongs to pid {holder.pid}, not to this server"
         fact = Evidence(
             "port",
             f"{port.where} is held by pid {holder.pid} {holder.name}".rstrip(),

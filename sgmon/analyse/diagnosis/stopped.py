@@ -25,7 +25,7 @@ def stopped(context: Context) -> Verdict | None:
     others = [v for v in context.ranks if v.pid not in {p.pid for p in halted}]
     waiting = [v for v in others if not v.active(context.t)]
     own = next((v.phase for v in context.ranks if v.pid == halted[0].pid), context.phase)
-    stage = context.phases.during(own)
+    stage = context.during(own)
     be, group = ("is", "its") if everyone or len(halted) == 1 else ("are", "their")
     if frozen:
         headline = (

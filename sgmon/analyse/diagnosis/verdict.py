@@ -60,6 +60,8 @@ RULES: tuple[Rule, ...] = (
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
 _AT_ONCE = frozenset({"crashed", "ended", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
+#: states in which a phase that is a mere guess is left out
+_ENDS_A_PHASE = frozenset({"crashed", "ended", "stopped", "unknown"})
 #: what is known of the processes tells nothing of now when it is so old
 UNREAD_S = 30.0
 #: states that are left at once: what a process that runs again has been does not linger
@@ -78,6 +80,8 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     judged = _judge(context)
     if judged is snapshot.verdict:  # no new word: what was added to it stands in it
         return settle(snapshot, judged)
+    if context.guessed and judged.state in _ENDS_A_PHASE:
+        judged = replace(judged, phase="")
     found = with_forecast(context, with_cause(snapshot, judged))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()
     orphans = orphan_facts(snapshot, holders) if found.state != "ready" else ()
@@ -219,9 +223,10 @@ def _unjudged(context: Context) -> Verdict:
     limit_s = context.limits().suspect_s
     young = (_age_s(context) or limit_s) < limit_s
     fresh = context.log_activity_t != 0.0 and context.t - context.log_activity_t < limit_s
+    stage = "unknown phase" if context.guessed else context.phase_words
     return Verdict(
         "progressing" if fresh or young else "unknown",
-        f"{context.phase_words}: first look, not known yet whether anything moves",
+        f"{stage}: first look, not known yet whether anything moves",
         phase=context.phase,
         confidence=0.4,
         rule="first-look",

@@ -108,6 +108,8 @@ def holdings_in(snapshot: Snapshot, gpu: Gpu) -> tuple[Holding, ...]:
     processes = snapshot.procs.processes
     tree = _TREES.get((processes,), "", lambda: _tree(processes))
     own = snapshot.server.pid if snapshot.server is not None else None
+    if own is not None and snapshot.orphans:
+        tree |= {orphan.pid for orphan in snapshot.orphans if orphan.launcher == own}
     return holdings(gpu, tree, any(candidate.pid != own for candidate in snapshot.candidates))
 
 

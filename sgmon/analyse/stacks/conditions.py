@@ -173,7 +173,7 @@ class Condition(Struct, frozen=True):
         if row.port is not None:
             if facts.port is None or not port_shows(facts.port, row.port):
                 return None
-            seen.append(f"port {facts.port.port}: {row.port}")
+            seen.append(f"{facts.port.what}: {row.port}")
         return seen
 
     def _others(self, here: Sequence[Subject], subjects: Sequence[Subject]) -> bool:

@@ -52,6 +52,8 @@ def name_all(members: Mapping[int, Member], server: Server) -> None:
         if not spawns_helpers(parent, server):
             slots = _slots(parent, server)
             _infer(own, _below(parent, slots, family), settles=not family.discovery.titled(server.version))
+            if server.args_known and slots:
+                _leave_out_spare(own)
             if parent.role is Role.ENGINE and _is_alone(own, slots):
                 parent.role = Role.WORKER
         queue += [member.pid for member in own]
@@ -141,6 +143,13 @@ def _infer(siblings: list[Member], slots: tuple[Slot, ...], settles: bool) -> No
             member.becomes = slot.role
         if slot.role == Role.WEIGHT_CACHE or (settles and member.role == Role.IMPORTING):
             member.role, member.becomes = slot.role, Role.OTHER
+
+
+def _leave_out_spare(siblings: list[Member]) -> None:
+    """A child that had ended before its command line was read is a worker only where one is lacking."""
+    for member in siblings:
+        if member.role is Role.IMPORTING and not member.argv and member.becomes is Role.OTHER:
+            member.role = Role.OTHER
 
 
 def _slot(member: Member, ranked: bool) -> Slot | None:

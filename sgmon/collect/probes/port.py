@@ -231,5 +231,4 @@ class PortProbe:
 def _taken(reading: PortReading) -> str:
     first = reading.listeners[0]
     who = f"pid {first.pid}" + (f" ({clean(first.name, 60)})" if first.name else "")
-    what = f"the UNIX socket {reading.uds}" if reading.uds else f"port {reading.port}"
-    return f"{what} is held by another process, {who}: not asked"
+    return f"{reading.what} is held by another process, {who}: not asked"

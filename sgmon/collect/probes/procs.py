@@ -197,12 +197,20 @@ class Tree:
             self._members[pid] = Member(pid, seen.ppid, seen.start_ticks)
             parent = self._members.get(seen.ppid)
             if seen.state == "Z" and parent is not None and not member_roles.spawns_helpers(parent, server):
-                self._members[pid].role = process_roles.role_of_comm(
-                    seen.comm, self._family
-                )  # it ended before it was read
+                self._members[pid].role = self._role_of_zombie(seen, parent)  # it ended before it was read
         member = self._members[pid]
         worker.name(seen, settled=member.role not in (Role.IMPORTING, Role.OTHER) and not member.rank_inferred)
         member.argv = worker.argv
+
+    def _role_of_zombie(self, seen: Stat, parent: Member) -> Role:
+        """By its title. Without one it may have been a worker that still imported, where multiprocessing had begun to
+        spawn: it starts its resource tracker before the first child. Any program may have an older Python child."""
+        role = process_roles.role_of_comm(seen.comm, self._family)
+        if role is not Role.IMPORTING:
+            return role
+        trackers = (one for one in self._members.values() if process_roles.is_tracker(one.argv))
+        begun = any(one.ppid == parent.pid and one.start_ticks <= seen.start_ticks for one in trackers)
+        return role if begun else Role.OTHER
 
     def _watch_exits(self, alive: dict[int, Stat]) -> None:
         """From the first look on, once the roles are known: a process may end before the next one."""
