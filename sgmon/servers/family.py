@@ -86,7 +86,7 @@ class Heads(Struct, frozen=True):
     the name of workers of versions whose rank 0 writes without a name. repeats: a line after which the traceback of
     an error that was logged is printed again. last_frame: a frame that only the traceback of a process's end has.
     raises: in the prefix of lines by which a process tells the exception that it ends of; no end of a traceback
-    of theirs is waited for.
+    of theirs is waited for. prints: the whole prefix of what a rank or an engine prints past its logger.
     """
 
     time: re.Pattern[str]
@@ -96,6 +96,7 @@ class Heads(Struct, frozen=True):
     repeats: re.Pattern[str]
     last_frame: re.Pattern[str]
     raises: re.Pattern[str] | None = None
+    prints: re.Pattern[str] | None = None
 
 
 class LogRules(Struct, frozen=True, eq=False):

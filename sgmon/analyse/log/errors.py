@@ -40,7 +40,7 @@ _CAUGHT = re.compile(r"^future: <\w+ finished|exception was never retrieved|^Exc
 _SIGNALLED = re.compile(r"exit code:? -(\d+)")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
-_FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>\S+)')
+_FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
 _MARKS = re.compile(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
 #: a file that an exception names: a path, or a name with the ending of a model's files
 _FILE = re.compile(
@@ -126,7 +126,7 @@ class Errors(Struct):
             block.head = text[: where.body]
             again = heads is not None and bool(heads.repeats.search(self.previous))
             block.repeated = again and self._told()
-            block.raised = again or self.raises(block.head)
+            block.raised = again or self.raises(block.head) or (heads is not None and where.quoted)
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
             last.rank, last.fatal = where.rank, True  # the end of what this one begins again
@@ -148,6 +148,8 @@ class Errors(Struct):
         if frame and block is not None and len(block.frames) < LIMIT:
             made = Frame(frame["function"], frame["file"], int(frame["line"]))
             block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
+            if len(block.frames) == 1 and made.function == "<module>" and not block.headless:
+                block.raised = True  # nothing of the program is left to catch it
         if block is None or not body.strip():
             return
         if self.log.heads is not None and self.log.heads.last_frame.search(body):
@@ -164,9 +166,7 @@ class Errors(Struct):
                     rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
                 )
         if name and block.plain is None:
-            line, text = (
-                (number, body) if message or (block.headless and not block.head) else (block.line, block.text)
-            )
+            line, text = (number, body) if message or block.headless else (block.line, block.text)
             block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
         if name:
             block.complete = True
@@ -198,9 +198,15 @@ class Errors(Struct):
 
     def headless(self, number: int, text: str, seen_t: float | None, rank: str = "", head: str = "") -> None:
         """The text begins inside of a traceback: its exception is all that is there of it."""
-        block = Block(number, text, rank, False, seen_t, headless=True, head=head, raised=self.raises(head))
+        raised = self.raises(head) or self._prints(head)
+        block = Block(number, text, rank, False, seen_t, headless=True, head=head, raised=raised)
         self.opened[self.writer] = block
         self.blocks.append(block)
+
+    def _prints(self, head: str) -> bool:
+        """Whether a rank or an engine prints lines with this prefix past its logger: frames of what it ends of."""
+        heads = self.log.heads
+        return heads is not None and heads.prints is not None and bool(heads.prints.fullmatch(head))
 
     def raises(self, head: str) -> bool:
         """Whether a line with this prefix tells the exception that its process ends of."""

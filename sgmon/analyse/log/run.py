@@ -33,6 +33,8 @@ from sgmon.text import clean, safe
 LIMIT, BEGINNING = 100, 60
 #: Lines after an exception while serving in which a further request may be served.
 SERVED = 20
+#: Lines before its arguments in which a start says its version.
+SAID_BEFORE = 3
 #: error lines, and clues in lines, that are kept: the first ones
 NOTED = 4_000
 
@@ -46,6 +48,7 @@ class Run(Struct):
     bars: RunBars
     args: ServerArgs | None = None
     version: str = ""
+    told: tuple[int, str] = (0, "")  # where a version was told last
     bind_error_line: int | None = None
     sigterm_line: int | None = None
     unresolved: Unresolved | None = None
@@ -233,7 +236,9 @@ class Run(Struct):
         if special and any(word in body for word in self.log.more):
             self.errors.context(body, where.rank)
             version = self.log.version.search(body[:4000])
-            self.version = self.version or (clean(version[1]) if version else "")
+            if version:
+                self.told = (number, clean(version[1]))
+                self.version = self.version or self.told[1]
 
     def _serves(self, record: Record) -> None:
         """After an exception that nobody announced, or a failed health check: another request that is served says
@@ -276,7 +281,8 @@ class Run(Struct):
         if self.writers is not None and cut and not (self.errors.blocks or self.errors.candidates):
             self.errors.headless(number, record.text, seen_t, where.rank, record.text[: where.body])
         if record.where.source == "own":
-            self.own, self.eager = True, 0
+            if not self.errors.raises(record.text[: where.body]):  # else frames of a traceback may still follow
+                self.own, self.eager = True, 0
             return
         if self.writers is None and not self.errors.blocks and body.startswith("  File ") and is_frame(body):
             self.errors.headless(number, record.text, seen_t)
@@ -384,6 +390,8 @@ class Run(Struct):
         """Another start: what was read so far is of the one before. number: its first line."""
         fresh = Run.begin(self.log, self.runs + 1, number)
         fresh.near = self.near
+        if number - self.told[0] <= SAID_BEFORE:
+            fresh.version = self.told[1]
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 

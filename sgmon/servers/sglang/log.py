@@ -39,7 +39,7 @@ RULES = LogRules(
     speaks=re.compile(
         r"(?=[\[sFl|])(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: "
         + _TOKEN
-        + r")*\] |server_args=(?:ServerArgs\(|\{)"
+        + r")*\] (?!LMCache )|server_args=(?:ServerArgs\(|\{)"
         # a start that fails before its first record: the files of its traceback, argparse's own line
         r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api)\b"
         r"|\b(?:launch_server\.py|sglang serve): error: |\| sglang\.srt\.\w)"

@@ -21,10 +21,12 @@ _LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _DATE = r"\d\d-\d\d \d\d:\d\d:\d\d"
 _WHERE = r"\[?[\w./<>-]+:\d+\]"
 _NAME = r"[A-Za-z_][\w:.-]*(?: rank=\d+|(?: [A-Z]{2,3}\d+)+)?"
-_IP = r"(?:, ip=[\w.:]+)?"
+_IP = r"(?:, ip=[\w.:]*)?"
 _HEAD = rf"\({_NAME} pid=\d+{_IP}\) ?"
-#: the same of Ray, whose names may have parentheses: "MapWorker(MapBatches(LLM))"
-_OUTER = rf"\([A-Za-z_][\w:.-]*(?:\([\w:.()-]*\)| rank=\d+|(?: [A-Z]{{2,3}}\d+)+)? pid=\d+{_IP}\) ?"
+#: of SkyPilot: "(task, pid=8)"
+_COMMA = r"(?:,(?: rank=\d+,)?)?"
+#: the same of Ray, whose names may have parentheses ("MapWorker(MapBatches(LLM))"), and of SkyPilot
+_OUTER = rf"\([A-Za-z_][\w:.-]*(?:\([\w:.()-]*\)| rank=\d+|(?: [A-Z]{{2,3}}\d+)+|{_COMMA}) pid=\d+{_IP}\) ?"
 #: VLLM_LOGGING_PREFIX, and "[Stage-0]" of vllm-omni
 _TAG = r"[^\s()]{1,40} "
 _STAMP = rf"{_LEVEL} {_DATE} {_WHERE}"
@@ -80,7 +82,7 @@ RULES = LogRules(
     folder="sgmon.servers.vllm",
     record=re.compile(
         rf"(?=\(|{_LEVEL} \d)(?=(?:{_OUTER}|{_STAMP}))"
-        rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}) pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
+        rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}){_COMMA} pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
         rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
     ),
     # (?=[...]): what it can begin with; at any other character the search goes on at once
@@ -103,6 +105,7 @@ RULES = LogRules(
             rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:core|engine|multiproc_executor|worker_base|multiproc_worker_utils"
             r"|ray_utils|stage_engine_core_proc)\.py:\d+\]"
         ),
+        prints=re.compile(r"(?:.*\) )?\((?:EngineCore|Worker|VllmWorker)[\w -]*(?:=\d+)? pid=\d+\) ?"),
     ),
     rank=rank_of_name,
     speaks=re.compile(
@@ -117,10 +120,10 @@ RULES = LogRules(
     args=parse_args_line,
     restart=KEY,
     version=re.compile(
-        r"(?:vLLM (?:OpenAI )?(?:API )?server version|LLM engine \(|█  version|Launching vLLM \()\s*v?"
+        r"(?:vLLM (?:OpenAI )?(?:API )?server version|LLM engine \(|█ {1,2}version|Launching vLLM \()\s*v?"
         r"(\d+\.\d+[\w.+]*)"
     ),
-    more=("LLM engine (v", "server version ", "█  version ", "Launching vLLM (v"),
+    more=("LLM engine (v", "server version ", "█ version ", "█  version ", "Launching vLLM (v"),
     fatal_header=re.compile(
         r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
         r"|EngineCore(?:Proc)? (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"

@@ -161,7 +161,7 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
     "a worker while it serves": (
         f"{POST}(VllmWorker rank=1 pid=8) ERROR 11-29 12:00:00 multiproc_executor.py:401] WorkerProc hit an exception: %s\n"
         "(VllmWorker rank=1 pid=8) ERROR 11-29 12:00:00 multiproc_executor.py:401] Traceback (most recent call last):\n",
-        *("serving", "exception", 2, "TP1"),
+        *("serving", "worker_failed", 2, "TP1"),
     ),
 }  # fmt: skip
 
