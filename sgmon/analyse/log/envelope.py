@@ -161,9 +161,10 @@ class Envelope(Struct):
         )
 
     def _learn_prefix(self, line: str, known: list[Shape]) -> bool:
-        at = self._record_at(line)
+        begin = self.rules.record.match(line)
+        at = self._record_at(line, begin)
         if at is None:
-            at = self._message_at(line) or self._frame_at(line)
+            at = (self._message_at(line) if begin is None else None) or self._frame_at(line)
         if not at or at > LONGEST:
             return False
         prefix = line[:at]
@@ -185,9 +186,9 @@ class Envelope(Struct):
         known.sort(key=lambda shape: -len(shape.source))  # of two that fit, the one that takes more
         return True
 
-    def _record_at(self, line: str) -> int | None:
-        """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text."""
-        begin = self.rules.record.match(line)
+    def _record_at(self, line: str, begin: re.Match[str] | None) -> int | None:
+        """Where the server's own record begins, behind an envelope; None: there is none, or it is glued to text.
+        begin: the record with which the line begins."""
         end = begin.end() if begin else 0
         if is_request(line, end, self.rules):
             return None

@@ -283,7 +283,8 @@ class LogFold:
         serving = run.serving and not restarts
         repeats = Repeats(run)
         for index, rules, special in hot_lines(self._rules, text, lines, serving, ignores, shapes):
-            if (index or not log.open_line) and repeats.holds(index, lines[index], rules, special):
+            previous = lines[index - 1] if index else log.previous
+            if (index or not log.open_line) and repeats.holds(index, lines[index], previous, rules, special):
                 at = index + 1
                 continue
             for held, its_rules in repeats.take():

@@ -1,4 +1,5 @@
-"""Lines of NCCL, which come by the thousand: once no more milestones are kept, the last one of each GPU tells all."""
+"""Lines of NCCL, which come by the thousand: once no more milestones are kept, the first and the last of each GPU
+tell all; ranks are known in the order in which they speak."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Sequence
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.run import Run
 
-_PREFIX = re.compile(r"([\w.-]+:)\d+:\d+ \[(\d+)\] NCCL INFO ")
+#: group 1: name and pid of a process, where its lines begin so
+_PREFIX = re.compile(r"(\([^()]* pid=\d+\) )?([\w.-]+:)\d+:\d+ \[(\d+)\] NCCL INFO ")
 
 Held = tuple[int, Sequence[Rule]]  # index of a line, its rules
 
@@ -19,25 +21,34 @@ class Repeats:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rule: Rule | None = None  # that of the lines held back
-        self._last: dict[tuple[str | None, ...], int] = {}
+        self._pattern: re.Pattern[str] | None = None  # its pattern
+        self._first: list[int] = []  # the first line of each kind
+        self._last: dict[tuple[str | bool | None, ...], int] = {}  # writer, whether the rule matches -> its last line
 
-    def holds(self, index: int, line: str, rules: Sequence[Rule], special: bool) -> bool:
-        """Whether a later line like this one makes it superfluous, so that it need not be read now."""
+    def holds(self, index: int, line: str, previous: str, rules: Sequence[Rule], special: bool) -> bool:
+        """Whether a later line like this one makes it superfluous, so that it need not be read now. previous: the
+        line before it."""
         if special or len(rules) != 1:
             return False
         rule = rules[0]
         if rule is not self._rule:
             if self._last or not self._run.needs_only_the_last(rule):
                 return False
-            self._rule = rule
+            self._rule, self._pattern = rule, rule.compiled()
         prefix = _PREFIX.match(line)
-        if prefix is None or rule.search(line) is None:
+        if prefix is None or self._pattern is None:
             return False
-        self._last[prefix.groups()] = index
+        if self._run.writers is not None:
+            self._run.begun(previous)
+        matches = self._pattern.search(line) is not None  # a line with the literal alone still tells who wrote
+        kind = (*prefix.groups(), matches)
+        if kind not in self._last:
+            self._first.append(index)
+        self._last[kind] = index
         return True
 
     def take(self) -> list[Held]:
-        """What was held back, without what came again."""
-        rule, last = self._rule, self._last
-        self._rule, self._last = None, {}
-        return [(index, (rule,)) for index in sorted(last.values())] if rule is not None else []
+        """What was held back, of each kind the first and the last."""
+        rule, held = self._rule, {*self._first, *self._last.values()}
+        self._rule, self._first, self._last = None, [], {}
+        return [(index, (rule,)) for index in sorted(held)] if rule is not None else []

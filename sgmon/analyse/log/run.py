@@ -117,7 +117,7 @@ class Run(Struct):
         plain = rule.weak and not (rule.once or rule.early_only or rule.rank_only or rule.gate)
         if not plain or not self.milestones.is_full or self.wants_every_line:
             return False
-        return self.own and self.writers is None and not self.serving
+        return self.own and not self.serving
 
     def skip(self, previous: str) -> None:
         """The text before the next looked-at line (a traceback's title may stand there)."""
