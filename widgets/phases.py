@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from sgmon.analyse.phase import is_guess
 from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Process, RankProgress, Role, Snapshot
 from sgmon.servers import registry
@@ -15,14 +16,17 @@ from sgmon.servers.phases import Phase, PhaseTable
 from sgmon.text import clean
 from sgmon.units import rough
 
-DONE, NOW, NEXT, NOT_YET, NOT_OURS = "done", "now", "next", "not yet", "not ours"
+DONE, NOW, NEXT, NOT_YET, NOT_OURS, UNKNOWN = "done", "now", "next", "not yet", "not ours", "unknown"
+
+
+_UNKNOWN_PHASE = "phase unknown: no log"
 
 
 class RankRow(NamedTuple):
     """One row of the matrix: a group of ranks in the same place."""
 
     ranks: tuple[str, ...]
-    cells: tuple[str, ...]  # one of DONE, NOW, NEXT, NOT_YET, NOT_OURS per column
+    cells: tuple[str, ...]  # one of DONE, NOW, NEXT, NOT_YET, NOT_OURS, UNKNOWN per column
     last: str  # last milestone, or words
     for_s: int | None  # since that milestone
     odd: bool = False
@@ -145,6 +149,9 @@ def _row(
         words, kind, for_s = last.milestone, "rank", _age_of(snapshot, last)
         if main_phase and not single:
             at, ended, words, for_s = len(mine), True, "all done", None
+    if last is None and not is_importing and _is_unknown(snapshot):
+        own = tuple(UNKNOWN if phase in mine else NOT_OURS for phase in columns)
+        return RankRow((rank,), own, _UNKNOWN_PHASE, None, odd)
     cells = []
     following = phase_table(snapshot).after(last.phase) if last is not None and ended else ""
     for index, phase in enumerate(columns):
@@ -161,6 +168,11 @@ def _row(
     return RankRow((rank,), tuple(cells), words, for_s, odd, kind)
 
 
+def _is_unknown(snapshot: Snapshot) -> bool:
+    """Whether the verdict, too, names no phase because nothing proves one."""
+    return is_guess(snapshot) and bool(snapshot.verdict.rule) and not snapshot.verdict.phase
+
+
 def _without_line(snapshot: Snapshot) -> str:
     """Why a rank has no milestone: it has printed none, or there is no log to read it in."""
     log = snapshot.log
@@ -168,6 +180,9 @@ def _without_line(snapshot: Snapshot) -> str:
 
 
 def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -> RankRow:
+    if _is_unknown(snapshot) and not _has_no_launcher(snapshot.procs.processes):
+        unknown = tuple(UNKNOWN if phase.launcher else NOT_OURS for phase in columns)
+        return RankRow(("launcher",), unknown, _UNKNOWN_PHASE, None, False, "main")
     cells = []
     own = [phase.name for phase in columns if phase.launcher]
     at = own.index(main_phase) if main_phase in own else -1

@@ -14,9 +14,9 @@ from widgets.ages import ago
 from widgets.line import Line, cell, cell_len, crop_text, short_name
 from widgets.meters import bar
 from widgets.panel import Panel
-from widgets.phases import DONE, NEXT, NOT_OURS, NOW, RankRow, columns_for, phase_times, rank_rows
+from widgets.phases import DONE, NEXT, NOT_OURS, NOW, UNKNOWN, RankRow, columns_for, phase_times, rank_rows
 
-_MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", "")}
+_MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", ""), UNKNOWN: ("?", "dim")}
 
 
 class BarView(NamedTuple):

@@ -243,6 +243,8 @@ def _same(old: Server, new: Server) -> bool:
 
 def _keep_args(old: Server, new: Server) -> Server:
     """What the log told of a retitled server stays known."""
+    if not set(old.log_writers) <= set(new.log_writers) and old.log_path == new.log_path:
+        new = replace(new, log_writers=tuple(sorted({*old.log_writers, *new.log_writers})))
     if old.args_known and not new.args_known:
         return replace(new, args=old.args, args_source=old.args_source)
     return old if old == new else new

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from stat import S_ISREG
+
+from msgspec.structs import replace
 
 from sgmon.discovery import servers, tree
 from sgmon.discovery.describe import arguments, describe
@@ -38,7 +41,29 @@ def find(root: Path | str, settings: Settings, known: Server | None = None) -> S
     if chosen is None:
         return ServerReading(None, candidates, looked_for, asked_port=settings.port, orphans=orphans)
     old = known if known is not None and _same(chosen, known) else None
-    return ServerReading(describe(base, chosen, settings, old), candidates, looked_for, orphans=orphans)
+    server = describe(base, chosen, settings, old)
+    server = replace(server, log_writers=_other_writers(base, chosen, scan))
+    return ServerReading(server, candidates, looked_for, orphans=orphans)
+
+
+def _other_writers(base: str, chosen: Launcher, scan: Scan) -> tuple[int, ...]:
+    """The other servers whose output goes into the same file."""
+    own = _output_files(base, chosen.stat.pid) if len(scan.servers) > 1 else set()
+    others = (one.stat.pid for one in scan.servers if one is not chosen)
+    return tuple(sorted(pid for pid in others if own and own & _output_files(base, pid)))
+
+
+def _output_files(base: str, pid: int) -> set[tuple[int, int]]:
+    """(device, inode) of what descriptors 1 and 2 are, where they are regular files."""
+    found = set()
+    for number in (1, 2):
+        try:
+            status = os.stat(f"{base}/{pid}/fd/{number}")
+        except OSError:
+            continue
+        if S_ISREG(status.st_mode):
+            found.add((status.st_dev, status.st_ino))
+    return found
 
 
 def _choose(base: str, scan: Scan, args: dict[int, tuple[ServerArgs, str]], settings: Settings) -> Launcher | None:

@@ -219,6 +219,7 @@ class LogState(Struct, frozen=True):
     engines: tuple[LogPart, ...] = ()  # several servers in one text; everything else is of the worst
     runs: int = 1  # starts in this file; everything here is of the last one
     run_line: int = 1  # where it begins
+    unended: bool = False  # the start before it has no end in this file, so that it may still write
 
     @property
     def run_lines(self) -> int:

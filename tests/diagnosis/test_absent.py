@@ -65,6 +65,45 @@ def test_one_look_without_a_log_does_not_guess_the_phase(fields, verdict):
     assert "in an unknown phase" in found.headline
 
 
+@pytest.mark.parametrize("logged", [False, True])
+def test_of_two_that_had_died_the_one_that_was_not_reaped_yet_is_not_said_to_be_the_first(logged):
+    """DP1 was killed; the launcher reaps it, and kills DP0, whose zombie is all that is left to see."""
+    children = [(Role.CONTROLLER, ""), (Role.WORKER, "DP0"), (Role.DETOKENIZER, "")]
+    store = looked(ServerArgs(dp=2), children)
+    server = store.snapshot.server
+    store = Store(BEGAN + 60)
+    store.step(Event(0.0, "server", ServerReading(server)))
+    if logged:
+        text = "[2026-11-29 15:00:00 DP1 TP0] RuntimeError: no\n"
+        args = '[2026-11-29 14:59:00] server_args=ServerArgs(model_path="m", dp_size=2)\n'
+        store.step(Event(0.1, "log", LogReading("/l", "8:1", 0, args + text, len(args + text))))
+    launcher = Process(100, 1, 1000, Role.LAUNCHER, state="S", cpu_s=9.0)
+    dead = {"state": "Z", "gone": True, "exit_signal": 9}
+    zombie = Process(102, 101, 1002, Role.WORKER, rank="DP0", **dead)
+    store.step(Event(0.3, "procs", ProcsReading((launcher, zombie), uid=0)))
+    verdict = store.step(Event(9.0, "tick")).verdict
+    assert verdict.state == "crashed"
+    assert not any("DP0" in rank for rank in verdict.odd_ranks), verdict
+    if not logged:
+        assert verdict.headline == (
+            "DP1 and DP0 (pid 102) had ended before sgmon looked in an unknown phase; which first is not known"
+        )
+
+
+def test_the_process_that_the_log_names_is_gone_and_the_zombie_is_of_its_detokenizer():
+    """Seen of a real server: the only rank was killed and reaped, and the launcher killed the detokenizer."""
+    store = looked(ServerArgs(), [])
+    text = '[2026-11-30 15:35:00] server_args=ServerArgs(model_path="m")\n'
+    text += "[2026-11-30 15:36:26] Subprocess scheduler_0 (pid=149) crashed with exit code -9. Triggering SIGQUIT for cleanup...\n"
+    launcher = Process(100, 1, 1000, Role.LAUNCHER, state="S", cpu_s=9.0)
+    zombie = Process(150, 100, 1002, Role.DETOKENIZER, state="Z", gone=True, exit_signal=9)
+    store.step(Event(0.5, "log", LogReading("/l", "8:1", 0, text, len(text))))
+    store.step(Event(0.6, "procs", ProcsReading((launcher, zombie), uid=0)))
+    verdict = store.step(Event(9.0, "tick")).verdict
+    assert verdict.state == "crashed" and "detokenizer" not in verdict.headline, verdict.headline
+    assert any("scheduler_0 (pid=149)" in fact.text for fact in verdict.evidence)
+
+
 def test_a_launcher_whose_threads_run_on_is_about_to_end():
     """Right after a crash its main thread is a zombie, and others of its threads still run."""
     store = looked(ServerArgs(), [(Role.DETOKENIZER, "")])

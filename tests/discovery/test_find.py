@@ -254,6 +254,17 @@ def test_a_worker_whose_engine_has_died_while_their_launcher_lives_is_not_of_a_s
     ]
 
 
+def test_other_servers_that_write_into_the_same_file(fake, tmp_path):
+    for name in ("one.log", "two.log"):
+        (tmp_path / name).write_text("")
+    one, two = str(tmp_path / "one.log"), str(tmp_path / "two.log")
+    serve(fake, 100, 31001, fds={1: one, 2: one})
+    serve(fake, 200, 31002, fds={1: "/dev/null", 2: one})
+    serve(fake, 300, 31003, fds={1: two, 2: "pipe:[1]"})
+    seen = {pid: find(fake.root, Settings(pid=pid)).server for pid in (100, 200, 300)}
+    assert {pid: server.log_writers for pid, server in seen.items()} == {100: (200,), 200: (100,), 300: ()}
+
+
 def test_of_two_nodes_on_one_host_the_first_is_watched(fake):
     meet = ["--nnodes", "2", "--dist-init-addr", "127.0.0.1:20577"]
     fake.add(100, [*LAUNCH, *meet, "--node-rank", "0", "--port", "31000"])

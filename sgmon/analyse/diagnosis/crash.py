@@ -7,6 +7,7 @@ from sgmon.analyse.deaths.death import Death
 from sgmon.analyse.deaths.order import Order, oom_killed, order_of
 from sgmon.analyse.deaths.sayings import named_pid, names_a_process
 from sgmon.analyse.deaths.words import by_signal, how_it_ended, names, sigkill_fact, was_asked, who
+from sgmon.analyse.diagnosis.absent import expected_ranks
 from sgmon.analyse.diagnosis.by_design import unresolved
 from sgmon.analyse.diagnosis.cause_words import cause_words, figures
 from sgmon.analyse.diagnosis.context import Context
@@ -15,7 +16,7 @@ from sgmon.analyse.diagnosis.ready import port_holder, still_says_200
 from sgmon.analyse.log import catalogue
 from sgmon.model import Evidence, LogError, NextStep, Role, Snapshot, Verdict
 from sgmon.text import clean, quoted
-from sgmon.units import duration, plural
+from sgmon.units import duration, plural, rank_list
 
 #: seconds that an error line must stand without progress when no process died of it
 _SETTLED_S = 5.0
@@ -74,10 +75,15 @@ def _may_read_otherwise(context: Context, order: Order) -> bool:
 
 
 def _from_deaths(context: Context, order: Order) -> Verdict:
-    evidence = [*_causes(context, order), *_killed(context, order), *_others(context, order)]
+    unseen = _gone_before(context, order)
+    killed = [] if unseen else _killed(context, order)
+    evidence = [*_causes(context, order), *killed, *_others(context, order)]
     first, cause = order.first, order.cause
-    only = first or (order.candidates[0] if len(order.candidates) == 1 else None)
+    only = _only(order)
     rank = cause.rank if cause is not None and cause.rank else only.rank if only is not None else ""
+    told = _told_of(context, unseen) if unseen else None
+    if unseen:
+        rank = told.rank if told is not None and told.rank in unseen else ""
     dead = (*((first,) if first is not None else ()), *order.candidates, *order.taken)
     since_t = min(death.latest for death in dead)
     answers = still_says_200(context, since_t)
@@ -96,6 +102,33 @@ def _from_deaths(context: Context, order: Order) -> Verdict:
     )
 
 
+def _only(order: Order) -> Death | None:
+    """The process that died first, or the only one that may have."""
+    return order.first or (order.candidates[0] if len(order.candidates) == 1 else None)
+
+
+def _gone_before(context: Context, order: Order) -> tuple[str, ...]:
+    """The ranks that had died and were reaped before sgmon looked, where the one that would be named as the first
+    was found dead, too, by a signal that the launcher sends: it may have been taken down with them."""
+    only = _only(order)
+    if only is None or only.is_launcher or order.cause is not None or only.clock.alive_t is not None:
+        return ()
+    if only.signal not in context.family.ends.kills:
+        return ()
+    workers = (c for c in context.snapshot.clocks if Role.WORKER in (c.role, c.becomes) or c.role is Role.ENGINE)
+    known = {clock.rank for clock in workers}
+    return tuple(rank for rank in expected_ranks(context) if rank not in known)
+
+
+def _told_of(context: Context, unseen: tuple[str, ...]) -> LogError | None:
+    """The log's first failure where it is of one of these, or of a process that no reading has; else None."""
+    error = context.snapshot.log.error
+    if error is None or error.rank in unseen:
+        return error
+    line = next((c for c in context.snapshot.log.complaints if c.line == error.line and names_a_process(c)), None)
+    return error if line is not None and named_pid(context.snapshot, line) is None else None
+
+
 def _confidence(order: Order) -> float:
     if order.cause is not None or (order.first is not None and order.first.violent):
         return 0.98
@@ -105,6 +138,13 @@ def _confidence(order: Order) -> float:
 def _headline(context: Context, order: Order) -> str:
     first, cause = order.first, order.cause
     error = context.snapshot.log.error
+    unseen, only = _gone_before(context, order), _only(order)
+    if unseen and only is not None:
+        told = _told_of(context, unseen)
+        if told is not None:
+            return _error_headline(context, told, _phase_of(context, told.rank))
+        both = f"{rank_list(unseen) if all(unseen) else f'the {context.label(Role.WORKER)}'} and {who(context, only)}"
+        return f"{both} had ended before sgmon looked {_stage(context, None)}; which first is not known"
     if error is not None and (first is None or not first.signal) and _unresolved(context, error):
         return _error_headline(context, error, _phase_of(context, error.rank))
     if cause is not None and (first is None or first.rank in ("", cause.rank)) and not order.candidates:

@@ -24,6 +24,7 @@ from sgmon.analyse.diagnosis.progress import cpu_alone, progress
 from sgmon.analyse.diagnosis.ready import ready
 from sgmon.analyse.diagnosis.stalled import busy_for_nothing, stale_lock, stalled, storage
 from sgmon.analyse.diagnosis.stopped import stopped
+from sgmon.analyse.diagnosis.whose_log import earlier_start, shared_log
 from sgmon.model import Candidate, Evidence, Missing, NextStep, Snapshot, Verdict
 from sgmon.servers import names, registry
 from sgmon.units import lasting, plural
@@ -43,6 +44,8 @@ def still_spinning(context: Context) -> Verdict | None:
 
 #: the order is the procedure: what is certain first, what needs time last
 RULES: tuple[Rule, ...] = (
+    earlier_start,
+    shared_log,
     shut_down,
     crashed,
     absent,

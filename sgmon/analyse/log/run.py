@@ -58,6 +58,7 @@ class Run(Struct):
     warnings: int = 0
     runs: int = 1
     first_line: int = 1
+    unended: bool = False  # the start before this one
     pseudo: list[Milestone] = field(default_factory=list)
     when: float | None = None
     near: float | None = None  # tells the year of dates without one
@@ -366,7 +367,9 @@ class Run(Struct):
         lost = self.errors.fatal(None) is not None or self.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
             self.begin_again(number)
-        self.args = self.log.args(text) or self.args
+        before, found = self.args, self.log.args(text)
+        self.unended = self.unended or (before is not None and found is not None and before.port != found.port)
+        self.args = found or before
         self.cut_args = "" if text.rstrip().endswith((")", "}")) else text
         self.milestones.eager = self.args is not None and self.args.disable_cuda_graph
 
@@ -392,6 +395,8 @@ class Run(Struct):
         fresh.near = self.near
         if number - self.told[0] <= SAID_BEFORE:
             fresh.version = self.told[1]
+        begun = self.args is not None or self.milestones.ready_line is not None
+        fresh.unended = begun and self.errors.fatal(None) is None and self.sigterm_line is None
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 

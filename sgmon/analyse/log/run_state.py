@@ -74,6 +74,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         errors=run.errors.errors,
         noise=run.noise,
         runs=run.runs,
+        unended=run.unended,
         run_line=run.first_line,
     )
 
