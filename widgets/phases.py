@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sgmon.analyse.phase import is_guess
 from sgmon.analyse.phase_times import phase_seconds
 from sgmon.model import Process, RankProgress, Role, Snapshot
 from sgmon.servers import registry
@@ -169,8 +168,9 @@ def _row(
 
 
 def _is_unknown(snapshot: Snapshot) -> bool:
-    """Whether the verdict, too, names no phase because nothing proves one."""
-    return is_guess(snapshot) and bool(snapshot.verdict.rule) and not snapshot.verdict.phase
+    """Whether the verdict names no phase because neither a log nor a stack proves one."""
+    verdict = snapshot.verdict
+    return snapshot.phase_source == "proc" and bool(verdict.rule) and verdict.state != "waiting" and not verdict.phase
 
 
 def _without_line(snapshot: Snapshot) -> str:
