@@ -33,7 +33,8 @@ class Block(Struct):
     """A traceback, from the record that opens it to the last line of its exception.
 
     named: the rule of the line that opens it, which says more than the exception's class. frames: outermost first.
-    raised: a process ends of it, so that nothing more is waited for. chained: another traceback belongs to it.
+    raised: a process ends of it, so that nothing more is waited for. chained: another traceback belongs to it, and
+    follows; joined: one has followed.
     """
 
     line: int
@@ -50,11 +51,13 @@ class Block(Struct):
     headless: bool = False
     raised: bool = False
     chained: bool = False
+    joined: bool = False
     head: str = ""  # what each of its lines begins with
     repeated: bool = False  # of an error that was told before
     main: bool = False  # of the server's own process, whose stack says nothing of the ranks
     named: Rule | None = None
     frames: list[Frame] = field(default_factory=list)
+    later: list[Frame] = field(default_factory=list)  # of the tracebacks that its first one is the cause of
     code: str = ""
     file: str = ""
 
@@ -69,7 +72,7 @@ class Block(Struct):
         phase = made.phase or (self.named.phase if self.named else "")
         if self.repeated and made.grade in (EXCEPTION, CUT):
             made = replace(made, grade=CONSEQUENCE)
-        frames = () if self.main else tuple(reversed(self.frames))
+        frames = () if self.main else (*reversed(self.frames), *reversed(self.later))
         return replace(made, rank=made.rank or self.rank, phase=phase, frames=frames, code=self.code, file=self.file)
 
     def _candidate(self) -> Candidate:

@@ -94,6 +94,7 @@ class Errors(Struct):
             self.close()  # of another process, or the end of this one
             return False
         block.chained = chained or (block.chained and not opens)
+        block.joined = block.joined or chained
         if chained or (looks_like_traceback(body) and not where.source):
             block.blank = False
             return True
@@ -144,8 +145,11 @@ class Errors(Struct):
         name = exception_name(body)
         if not name and block is not None and block.frames and block.plain is None:
             name = qualified_exception(body)
-        frame = _FRAME.match(body) if block is not None and block.plain is None else None
-        if frame and block is not None and len(block.frames) < LIMIT:
+        frame = _FRAME.match(body) if block is not None else None
+        if frame and block is not None and block.plain is not None:
+            if block.joined and block.frames and len(block.later) < LIMIT:
+                block.later.append(Frame(frame["function"], frame["file"], int(frame["line"])))
+        elif frame and block is not None and len(block.frames) < LIMIT:
             made = Frame(frame["function"], frame["file"], int(frame["line"]))
             block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
             if len(block.frames) == 1 and made.function == "<module>" and not block.headless:

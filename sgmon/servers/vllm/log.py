@@ -126,6 +126,7 @@ RULES = LogRules(
     more=("LLM engine (v", "server version ", "█ version ", "█  version ", "Launching vLLM (v"),
     fatal_header=re.compile(
         r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
+        r"|Engine background task failed"
         r"|EngineCore(?:Proc)? (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
     ),
     # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it

@@ -87,6 +87,23 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
         f'{WORKER}    a = b(\n{WORKER}  File "/x/vllm/v1/attention/backends/utils.py", line 3, in build_for_cudagraph_capture\n',
         *("graphs", "exception", 1, "TP1"),
     ),
+    "an exception that another one is raised from": (
+        f'{CORE}  File "/x/vllm/distributed/shm_broadcast.py", line 4, in acquire_read\n{CORE}TimeoutError\n{CORE}\n'
+        f"{CORE}The above exception was the direct cause of the following exception:\n{CORE}\n"
+        f'{CORE}Traceback (most recent call last):\n{CORE}  File "/x/vllm/v1/engine/core.py", line 7, in _process_engine_step\n'
+        f'{CORE}  File "/x/vllm/v1/engine/core.py", line 9, in execute_model_with_error_logging\n',
+        *("serving", "timeout_error", 2, ""),
+    ),
+    "a step of an old engine that took too long": (
+        f"{POST}ERROR 11-29 12:00:00 async_llm_engine.py:532] Engine iteration timed out. This should never happen!\n"
+        "ERROR 11-29 12:00:00 async_llm_engine.py:52] Engine background task failed\n",
+        *("serving", "rpc_timeout", 2, ""),
+    ),
+    "the task of an old engine, without the exception": (
+        "ERROR 11-29 12:00:00 async_llm_engine.py:52] Engine background task failed\n"
+        "ERROR 11-29 12:00:00 async_llm_engine.py:52] Traceback (most recent call last):\n",
+        *("serving", "engine_failed", 1, ""),
+    ),
 }  # fmt: skip
 
 
