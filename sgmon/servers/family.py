@@ -115,7 +115,9 @@ class LogRules(Struct, frozen=True, eq=False):
     anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
     frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
     process. benign_header: of one that was caught. requests: how a record begins that holds the text of a request:
-    no rule is asked of it. serves: in records that only a server writes that goes on serving. hints: a line
+    no rule is asked of it. serves: in records that only a server writes that goes on serving. ends: a frame of
+    the function that is all of a process: it is in a traceback only when the process ends of it. caught: the
+    outermost frame of one that a handler of requests caught. hints: a line
     that explains the next exception of its rank -> name of the error. died: a group with a number is the index of
     the process that was lost, group ``pid`` its pid. filtered: first and last version whose model logger let only
     rank 0 speak. sizes: (degree of parallelism, name) where the line with the arguments has all; elsewhere it has
@@ -151,6 +153,8 @@ class LogRules(Struct, frozen=True, eq=False):
     hints: tuple[tuple[re.Pattern[str], str], ...] = ()
     requests: re.Pattern[str] | None = None
     serves: re.Pattern[str] | None = None
+    ends: re.Pattern[str] | None = None
+    caught: re.Pattern[str] | None = None
     filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 

@@ -50,6 +50,7 @@ class Block(Struct):
     cancelled: bool = False
     headless: bool = False
     raised: bool = False
+    proven: bool = False  # one of its frames says that its process ends of it
     chained: bool = False
     joined: bool = False
     head: str = ""  # what each of its lines begins with
@@ -64,7 +65,7 @@ class Block(Struct):
     @property
     def is_torn(self) -> bool:
         """Whether neither its begin nor its exception is in the text, so that it tells nothing yet."""
-        return self.headless and not self.complete and not self.head
+        return self.headless and not (self.complete or self.head or self.proven)
 
     def candidate(self) -> Candidate:
         """What this block says about the cause."""

@@ -40,7 +40,9 @@ _CAUGHT = re.compile(r"^future: <\w+ finished|exception was never retrieved|^Exc
 _SIGNALLED = re.compile(r"exit code:? -(\d+)")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
-_FRAME = re.compile(r'\s+File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
+#: Lines after an exception in which the launcher may say that a child has failed.
+FOLLOWED = 12
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
 _MARKS = re.compile(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
 #: a file that an exception names: a path, or a name with the ending of a model's files
 _FILE = re.compile(
@@ -130,7 +132,7 @@ class Errors(Struct):
             block.raised = again or self.raises(block.head) or (heads is not None and where.quoted)
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
-            last.rank, last.fatal = where.rank, True  # the end of what this one begins again
+            last.fatal = True  # of another rank, whose begin is not in the text
         if len(self.opened) >= LIMIT:
             self.opened.pop(next(iter(self.opened)))
         self.opened[self.writer] = block
@@ -150,6 +152,7 @@ class Errors(Struct):
             if block.joined and block.frames and len(block.later) < LIMIT:
                 block.later.append(Frame(frame["function"], frame["file"], int(frame["line"])))
         elif frame and block is not None and len(block.frames) < LIMIT:
+            self._frame(block, body)
             made = Frame(frame["function"], frame["file"], int(frame["line"]))
             block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
             if len(block.frames) == 1 and made.function == "<module>" and not block.headless:
@@ -175,10 +178,23 @@ class Errors(Struct):
         if name:
             block.complete = True
 
+    def _frame(self, block: Block, body: str) -> None:
+        """What a frame tells of the fate of its process."""
+        if self.log.ends is not None and self.log.ends.search(body):
+            block.fatal = block.proven = True
+        elif (
+            not (block.fatal or block.frames or block.headless)
+            and self.log.caught is not None
+            and self.log.caught.search(body)
+        ):
+            block.cancelled = True
+
     def single(self, number: int, text: str, rank: str, rule: Rule, seen_t: float | None) -> None:
         """An error line outside of any block."""
         self.errors += 1
         rank = rank or self._died(text)
+        if rule.closeness == CONSEQUENCE and rule.fatal:
+            self._followed(number)
         if len(self.candidates) < LIMIT:
             self.candidates.append(
                 Candidate(
@@ -193,6 +209,17 @@ class Errors(Struct):
                     phase=rule.phase,
                 )
             )
+
+    def _followed(self, number: int) -> None:
+        """The server says in line ``number`` that a child has failed: what was just raised was not caught."""
+        last = self.blocks[-1] if self.blocks else None
+        if (
+            last is not None
+            and last.plain is not None
+            and not last.cancelled
+            and number - last.plain.line <= FOLLOWED
+        ):
+            last.fatal = True
 
     def _told(self, but: Block | None = None) -> bool:
         """Whether an error was told before."""
@@ -228,7 +255,7 @@ class Errors(Struct):
                 gone.append(made)
         if gone:
             self.candidates, self.overcome = kept, gone[0]
-            self.errors -= len(gone)
+            self.errors = max(0, self.errors - len(gone))
 
     def _died(self, text: str) -> str:
         """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
@@ -299,7 +326,8 @@ class Errors(Struct):
         for candidate in found:
             if candidate.grade == NOTICE or (candidate.grade == KILLED and is_explained(candidate, found)):
                 continue
-            if candidate.shell and self._ended_itself(candidate.line):
+            killed = candidate.shell or (candidate.block and candidate.grade == KILLED)  # as another program tells it
+            if killed and self._ended_itself(candidate.line):
                 continue
             if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
                 continue

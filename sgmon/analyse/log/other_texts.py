@@ -18,9 +18,10 @@ _FRAME = re.compile(r"^\s+(?P<function>\S+) \((?P<file>[^():]+)(?::(?P<line>\d+)
 
 def named(state: LogState, text: str, rules: LogRules) -> LogState:
     """``state`` with what its text is, where no line of a start is in it. text: its beginning."""
-    if _THREAD.search(text) and _FRAME.search(text) and not state.args:
+    if _THREAD.search(text) and _FRAME.search(text) and not state.args and state.outcome != "crashed":
         return _stacks(state, text, rules)
-    if state.milestones or state.args is not None or rules.fatal_header.search(text):
+    told = any(complaint.grade == "consequence" for complaint in state.complaints)  # the server's own words
+    if told or state.milestones or state.args is not None or rules.fatal_header.search(text):
         return state
     for other in rules.others:
         if other.pattern.search(text):

@@ -111,8 +111,8 @@ class Milestones(Struct):
 
     def ignores(self, rule: Rule) -> bool:
         """Whether this is a batch or request that is no warm-up: in the middle of a log they come by the million."""
-        if rule.name == "ready" and self.ready_line is not None:
-            return True
+        if rule.name == "ready":  # an early one is for a text that begins while serving: no start is in it
+            return self.ready_line is not None or (rule.early_only and not self.seen.keys() <= {"warmup_request"})
         if rule.name != "warmup_request":
             return False
         if self.http_up_line is None and self.seen and "http_start" not in self.seen:

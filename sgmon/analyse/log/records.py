@@ -17,10 +17,10 @@ _EXCEPTION = re.compile(
 _QUALIFIED = re.compile(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
 _ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = re.compile(
-    r'\s+File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
+    r'\s*File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
     r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
 )
-_FRAME = re.compile(r'\s+File "[^"]+", line \d+, in \S')
+_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in \S')
 #: how lines below their exception begin, which are no quoted source code: pydantic's, multiprocessing's
 _BELOW = ("Value error, ", "An attempt has been made to start a new process before")
 _WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)

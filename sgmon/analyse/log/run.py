@@ -260,7 +260,7 @@ class Run(Struct):
 
     def _opens(self, body: str) -> bool:
         """Whether a traceback begins here, or the line names the exception itself."""
-        if "Traceback (most recent call last)" in body or body.startswith("Fatal Python error"):
+        if "Traceback (most recent call" in body or body.startswith("Fatal Python error"):
             return True
         return bool(self.log.fatal_header.search(body)) and (
             self.log.heads is not None or bool(header_exception(body))
@@ -285,12 +285,12 @@ class Run(Struct):
             if not self.errors.raises(record.text[: where.body]):  # else frames of a traceback may still follow
                 self.own, self.eager = True, 0
             return
-        if self.writers is None and not self.errors.blocks and body.startswith("  File ") and is_frame(body):
+        if self.writers is None and not self.errors.blocks and body.lstrip()[:5] == "File " and is_frame(body):
             self.errors.headless(number, record.text, seen_t)
             self.errors.in_block(number, body, (), seen_t)
             return
-        inside = self.errors.open is None and not self.errors.blocks and self.errors.previous[:1].isspace()
-        if inside and number > 1 and exception_name(record.body):
+        inside = (number == 1 and self.writers is None and ": " in body) or self.errors.previous[:1].isspace()
+        if inside and self.errors.open is None and not self.errors.blocks and exception_name(record.body):
             self.errors.headless(number, record.text, seen_t)
 
     def _ends(self, record: Record) -> bool:

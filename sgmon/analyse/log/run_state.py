@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
-from sgmon.analyse.log.candidates import Candidate
+from sgmon.analyse.log.candidates import EXCEPTION, Candidate
 from sgmon.analyse.log.records import exception_name
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.writers import Writers
@@ -103,10 +103,11 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
     phase = phase or now
     if fatal is None or cause is None:
         return phase or (cause.phase if cause is not None else ""), behind
+    frames = cause.frames or _traceback_of(run, cause)
     own = run.milestones.tracks.get(cause.rank)
     by_rank = own.phase if own is not None and cause.rank else ""
     stacks = registry.get(run.log.family).stacks
-    proven = phase_of_frames((*_called(cause), *cause.frames), stacks) if cause.frames else ""
+    proven = phase_of_frames((*_called(cause), *frames), stacks) if frames else ""
     if proven in _VAGUE:
         proven = ""
     elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
@@ -119,6 +120,14 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
         named = ""  # it usually happens so early, and here it did not
     told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.clues), "")
     return told or launcher_phase_of_frames(cause.frames, stacks), behind
+
+
+def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:
+    """The frames, innermost first, of the traceback that the rank of a cause logged right after it."""
+    if cause.block or not cause.rank or cause.grade > EXCEPTION:
+        return ()
+    after = (b for b in run.errors.blocks if b.rank == cause.rank and b.fatal and 0 < b.line - cause.line <= FAR)
+    return tuple(reversed(next((block.frames for block in after), ())))
 
 
 def _called(cause: Candidate) -> tuple[StackFrame, ...]:

@@ -28,9 +28,11 @@ def canonical_rank(ranks: str) -> str:
 RULES = LogRules(
     family="sglang",
     folder="sgmon.servers.sglang",
-    # the date may be short ("12-16", diffusion server) or absent (retyped logs)
+    # the date may be short ("12-16", diffusion server) or absent (retyped logs); "^@" is a NUL as less shows it
     record=re.compile(
-        r"\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: " + _TOKEN + r")*)\] ?"
+        r"(?:\^@)*\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: "
+        + _TOKEN
+        + r")*)\] ?"
     ),
     inner=re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
     bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
@@ -41,7 +43,7 @@ RULES = LogRules(
         + _TOKEN
         + r")*\] (?!LMCache )|server_args=(?:ServerArgs\(|\{)"
         # a start that fails before its first record: the files of its traceback, argparse's own line
-        r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api)\b"
+        r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api|__init__)\b"
         r"|\b(?:launch_server\.py|sglang serve): error: |\| sglang\.srt\.\w)"
     ),
     args=parse_server_args,
@@ -117,6 +119,15 @@ RULES = LogRules(
     # --log-requests, as text and as JSON (0.5.23 srt/utils/request_logger.py)
     requests=re.compile(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
     serves=re.compile(r"^(?:Prefill|Decode) batch\b|\"(?:GET /health_generate|POST /\S+) HTTP/\S+ 200 OK$"),
+    # up to 0.2 run_tp_server, and with rpyc exposed_init_model; 0.5.23 srt/managers/scheduler.py, cli/main.py
+    ends=re.compile(
+        r'", line \d+, in (?:run_(?:scheduler|detokenizer|data_parallel_controller|tp_server)(?:_process)?'
+        r"|exposed_init_model)$|/(?:sglang/launch_server\.py|bin/sglang)\", line \d+, in <module>$"
+    ),
+    # 0.5.23 srt/entrypoints/openai/serving_base.py: logged, and the request is answered with an error
+    caught=re.compile(
+        r'/sglang/srt/entrypoints/(?:openai/\w+\.py", line \d+, in \w|http_server\.py", line \d+, in generate)'
+    ),
     died=re.compile(
         r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess (?:scheduler_(?P<m>\d+)|\w+) \(pid=(?P<pid>\d+)\)"
     ),
