@@ -59,7 +59,7 @@ def test_a_text_that_begins_with_the_exception() -> None:
 
 
 def test_a_text_that_begins_with_an_exception_that_was_caught() -> None:
-    batch = "[2026-02-01 10:00:00 TP0] Decode batch, #running-req: 3, #token: 90, token usage: 0.00, #queue-req: 0\n"
+    batch = "[2026-02-01 10:00:00 TP0] Prefill batch, #new-seq: 1, #new-token: 90, token usage: 0.00, #running-req: 3, #queue-req: 0\n"
     assert fold("ValueError: no\n" + batch).outcome == "ready"
 
 
@@ -102,8 +102,11 @@ def test_an_exception_that_a_handler_of_requests_answered() -> None:
         ('INFO:     10.0.0.1:53594 - "POST /v1/chat/completions HTTP/1.1" 200 OK', "ready"),
         ('INFO:     10.0.0.1:53594 - "POST /v1/chat/completions HTTP/1.1" 503 Service Unavailable', "unfinished"),
         ('INFO:     127.0.0.1:53594 - "POST /v1/chat/completions HTTP/1.1" 200 OK', "unfinished"),
-        ("Decode batch, #running-req: 12, #token: 90, token usage: 0.00, #queue-req: 0", "ready"),
-        ("Decode batch, #running-req: 1, #token: 90, token usage: 0.00, #queue-req: 0", "unfinished"),
+        ("Prefill batch, #new-seq: 1, #new-token: 90, token usage: 0.00, #running-req: 12, #queue-req: 0", "ready"),
+        (
+            "Prefill batch, #new-seq: 1, #new-token: 90, token usage: 0.00, #running-req: 1, #queue-req: 0",
+            "unfinished",
+        ),
     ],
 )
 def test_a_text_from_the_middle_of_serving(said: str, outcome: str) -> None:
