@@ -188,6 +188,27 @@ def test_frames_of_serving(name: str, phase: str) -> None:
     assert (state.outcome, state.phase) == ("crashed", phase)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Exception (either an error or timeout) detected by watchdog at work: 32, last enqueued NCCL work: 32",
+        "Timeout at NCCL work: 32, last enqueued NCCL work: 32, last completed NCCL work: 31.",
+        "Received a dump signal due to a collective timeout from this local rank and we will try our best to dump it",
+    ],
+)
+def test_torch_s_words_for_a_collective_that_timed_out(said: str) -> None:
+    state = fold(f"[rank3]:[E227 16:30:43.526290891 ProcessGroupNCCL.cpp:1785] [PG ID 2 PG GUID 3 Rank 3] {said}\n")
+    assert (state.outcome, state.error and (state.error.kind, state.error.rank)) == (
+        "crashed",
+        ("collective_timeout", "rank3"),
+    )
+
+
+def test_requests_without_the_prefix_of_a_family_are_of_no_family() -> None:
+    state = fold('INFO:     10.0.0.1:58178 - "POST /v1/completions HTTP/1.1" 200 OK\n')
+    assert (state.family, state.outcome) == ("", "unfinished")
+
+
 def test_ucx_s_own_words_for_a_segmentation_fault() -> None:
     state = fold(
         '[2026-02-01 10:00:00] 127.0.0.1 [01/Feb/2026:10:00:00 +0000] "GET /route?engine_rank=0 HTTP/1.1" 200 262\n'
