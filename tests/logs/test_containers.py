@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -99,7 +100,12 @@ def test_a_rank_is_killed_for_memory(docker, beside):
     docker("exec", container.name, "/bin/sh", "-c", "head -c 800m /dev/zero | tail", check=False)
     said = watcher.wait_for("crashed", timeout_s=60)
     assert said.verdict.odd_ranks == ("TP1",), said.verdict
-    assert "killed by the kernel's OOM killer" in said.verdict.headline, said.verdict
+    told = said.verdict.headline
+    if sum(one.exit_signal == signal.SIGKILL for one in watcher.snapshot.procs.processes) > 1:
+        told = " ".join(
+            fact.text for fact in said.verdict.evidence
+        )  # in one look with those that the launcher killed
+    assert "OOM killer" in told, said.verdict
 
 
 def test_from_inside_the_container(docker):
