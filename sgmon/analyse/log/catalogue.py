@@ -64,6 +64,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Index of ``grade`` in ``GRADES``: the smaller, the closer to the cause."""
         return GRADES.index(self.grade)
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether a line with it is shown as this milestone. A weak "launch" or "ready" says in which phase a text is
+        that has no other; each line of a server at work is one."""
+        return not (self.weak and self.name in ("launch", "ready"))
+
     def compiled(self) -> re.Pattern[str]:
         """Its pattern, compiled when first needed (150 of them cost 100 ms)."""
         return _compiled(self.pattern, self.flags)

@@ -78,7 +78,7 @@ class Record:
         body, level = self.body, self.where.level
         if self.request:
             return "", level, ""
-        milestone = next((rule.name for rule, _ in self.milestones if not rule.weak or rule.name != "launch"), "")
+        milestone = next((rule.name for rule, _ in self.milestones if rule.is_shown), "")
         kind = "milestone" if milestone else ""
         if self.noise:
             return kind or "noise", "", milestone

@@ -15,11 +15,12 @@ from sgmon.analyse.log.advice import goes_on, remedy_in
 from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.candidates import CONSEQUENCE, NOTICE
 from sgmon.analyse.log.catalogue import Rule
-from sgmon.analyse.log.errors import NEAR, Errors, header_exception
+from sgmon.analyse.log.errors import NEAR, Errors
+from sgmon.analyse.log.first_lines import begins_with, opens_traceback
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin, epoch, origin
 from sgmon.analyse.log.ranks import Milestones
-from sgmon.analyse.log.records import Record, exception_name, fragments, is_frame, looks_like_traceback
+from sgmon.analyse.log.records import Record, exception_name, fragments
 from sgmon.analyse.log.run_bars import RunBars
 from sgmon.analyse.log.unresolved import unresolved_in
 from sgmon.analyse.log.writers import RankNames, Writers
@@ -195,8 +196,8 @@ class Run(Struct):
             self._frames(record.bars, number, seen_t, final=True)
         if self.eager or self.errors.open is not None or record.errors:
             self._advice(record, number)
-        if not self.own:
-            self._first_lines(record, number, seen_t)
+        if not self.own and begins_with(record, number, seen_t, self.errors, named=self.writers is not None):
+            self.own, self.eager = True, 0
         block = self.errors.open
         if block is not None and block.head and block.head == text[: where.body]:
             where.source = ""  # each line of a traceback has the same head
@@ -222,7 +223,7 @@ class Run(Struct):
         for rule, match in record.milestones:
             self._milestone(rule, match, number, where, seen_t, text)
         errors = [] if record.noise else record.errors
-        opens = special and self._opens(body)
+        opens = special and opens_traceback(body, self.log)
         grades = ("root", "exception", "cut") if self.log.heads is not None else ("root", "exception")
         named = next((rule for rule in errors if rule.grade in grades), None) if opens else None
         for rule in errors:
@@ -258,14 +259,6 @@ class Run(Struct):
         if len(self.clues) < NOTED:
             self.clues.append((number, phase))
 
-    def _opens(self, body: str) -> bool:
-        """Whether a traceback begins here, or the line names the exception itself."""
-        if "Traceback (most recent call" in body or body.startswith("Fatal Python error"):
-            return True
-        return bool(self.log.fatal_header.search(body)) and (
-            self.log.heads is not None or bool(header_exception(body))
-        )
-
     def _advice(self, record: Record, number: int) -> None:
         """What the log itself says near an error: what helps, that it goes on, in which phase it was."""
         advice = remedy_in(record.body) if len(self.remedies) < LIMIT else ""
@@ -273,25 +266,6 @@ class Run(Struct):
             self.remedies.append((number, advice))
         if record.where.source == "own" and record.where.level != "error" and goes_on(record.body):
             self.errors.survived(number)
-
-    def _first_lines(self, record: Record, number: int, seen_t: float | None) -> None:
-        """An excerpt may begin inside of a traceback."""
-        where, body = record.where, record.body
-        cut = body[:1].isspace() and ((where.body > 0 and where.level == "error") or looks_like_traceback(body))
-        cut = cut or (bool(exception_name(body)) and self.errors.raises(record.text[: where.body]))
-        if self.writers is not None and cut and not (self.errors.blocks or self.errors.candidates):
-            self.errors.headless(number, record.text, seen_t, where.rank, record.text[: where.body])
-        if record.where.source == "own":
-            if not self.errors.raises(record.text[: where.body]):  # else frames of a traceback may still follow
-                self.own, self.eager = True, 0
-            return
-        if self.writers is None and not self.errors.blocks and body.lstrip()[:5] == "File " and is_frame(body):
-            self.errors.headless(number, record.text, seen_t)
-            self.errors.in_block(number, body, (), seen_t)
-            return
-        inside = (number == 1 and self.writers is None and ": " in body) or self.errors.previous[:1].isspace()
-        if inside and self.errors.open is None and not self.errors.blocks and exception_name(record.body):
-            self.errors.headless(number, record.text, seen_t)
 
     def _ends(self, record: Record) -> bool:
         """Whether a record without a prefix is a word about the end after a traceback, no part of it."""
