@@ -64,8 +64,6 @@ def serving(ranks: int = 8, threads: int = 200, log: Path | None = None) -> Iter
         (module.parent / "__init__.py").write_text("")
         module.write_text(_LAUNCHER.format(ranks=ranks, threads=threads))
         path = log or folder / "server.log"
-        if log is None:
-            path.write_text(START + READY + steady(500))
         pids: list[int] = []
         launcher, told = _launch(folder, path, ranks)
         try:
@@ -73,6 +71,10 @@ def serving(ranks: int = 8, threads: int = 200, log: Path | None = None) -> Iter
                 pids += map(int, words.read().split())
             if len(pids) != ranks + 1:
                 raise RuntimeError("the server of the benchmark did not start")
+            if log is None:
+                path.write_text(START + READY + steady(500))
+            else:
+                os.utime(log)  # what was there before a server began is of an earlier start
             yield Server(launcher.pid, tuple(pids[:ranks]), path)
         finally:
             for pid in pids:
