@@ -247,7 +247,16 @@ def _ended(snapshot: Snapshot, ranks: tuple[Rank, ...]) -> list[Rank]:
     gone = {clock.pid: clock for clock in snapshot.clocks if clock.gone_t is not None}
     alive = {rank.pid for rank in ranks}
     return [
-        replace(rank, state=RankState.GONE, clock=gone[rank.pid])
+        replace(rank, state=RankState.GONE, clock=gone[rank.pid], phase=_last_phase(rank, snapshot))
         for rank in snapshot.ranks
         if rank.pid in gone and rank.pid not in alive
     ]
+
+
+def _last_phase(rank: Rank, snapshot: Snapshot) -> str:
+    """Where it was seen last; one that was importing then and ended before the next look is where its lines say."""
+    line = next((one for one in snapshot.log.ranks if rank.name and one.rank == rank.name), None)
+    if rank.role is not Role.IMPORTING or line is None:
+        return rank.phase
+    table = family_of(snapshot).phases
+    return max(rank.phase, table.after(line.phase) if line.event == "end" else line.phase, key=table.order)
