@@ -40,3 +40,9 @@ def fold(text: str, cuts: list[int] | None = None, t: float = 1.0) -> LogState:
         made.feed(LogReading("server.log", text=text[at:cut]), t)
         at = cut
     return replace(made.state(), clock_zero=None)  # of the readings, not of the text
+
+
+def how_it_failed(state: LogState) -> tuple[str, str, str, int, str]:
+    """Outcome and phase; kind, line and rank of the first cause."""
+    assert state.error is not None
+    return state.outcome, state.phase, state.error.kind, state.error.line, state.error.rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sgmon.analyse.log.summary import headline, next_step
-from tests.log.loading import fold
+from tests.log.loading import fold, how_it_failed
 
 LOAD = "[2026-01-29 13:12:45 TP0] Load weight begin. avail mem=21.63 GB\n"
 GRAPH = "[2026-01-29 13:12:45 TP0] Capture cuda graph begin.\n"
@@ -73,10 +73,7 @@ CAUSES = {
 @pytest.mark.parametrize("name", CAUSES)
 def test_first_cause(name: str) -> None:
     text, phase, kind, line, rank = CAUSES[name]
-    state = fold(text)
-    error = state.error
-    assert error is not None
-    assert (state.outcome, state.phase, error.kind, error.line, error.rank) == ("crashed", phase, kind, line, rank)
+    assert how_it_failed(fold(text)) == ("crashed", phase, kind, line, rank)
 
 
 def test_the_advice_of_the_log_is_the_next_step() -> None:

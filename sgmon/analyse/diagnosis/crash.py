@@ -91,7 +91,7 @@ def _from_deaths(context: Context, order: Order) -> Verdict:
         evidence.insert(1, answers)
     return Verdict(
         "crashed",
-        _headline(context, order),
+        _unseen_headline(context, order, unseen, told) if unseen else _headline(context, order),
         phase=_server_phase(context),
         since_t=since_t,
         confidence=_confidence(order),
@@ -135,16 +135,20 @@ def _confidence(order: Order) -> float:
     return 0.9
 
 
+def _unseen_headline(context: Context, order: Order, unseen: tuple[str, ...], told: LogError | None) -> str:
+    """Where ranks were gone before sgmon looked. told: see ``_told_of``."""
+    if told is not None:
+        return _error_headline(context, told, _phase_of(context, told.rank))
+    only = _only(order)
+    assert only is not None  # the one that was found dead, too
+    ranks = rank_list(unseen) if all(unseen) else f"the {context.label(Role.WORKER)}"
+    both = f"{ranks} and {who(context, only)}"
+    return f"{both} had ended before sgmon looked {_stage(context, None)}; which first is not known"
+
+
 def _headline(context: Context, order: Order) -> str:
     first, cause = order.first, order.cause
     error = context.snapshot.log.error
-    unseen, only = _gone_before(context, order), _only(order)
-    if unseen and only is not None:
-        told = _told_of(context, unseen)
-        if told is not None:
-            return _error_headline(context, told, _phase_of(context, told.rank))
-        both = f"{rank_list(unseen) if all(unseen) else f'the {context.label(Role.WORKER)}'} and {who(context, only)}"
-        return f"{both} had ended before sgmon looked {_stage(context, None)}; which first is not known"
     if error is not None and (first is None or not first.signal) and _unresolved(context, error):
         return _error_headline(context, error, _phase_of(context, error.rank))
     if cause is not None and (first is None or first.rank in ("", cause.rank)) and not order.candidates:

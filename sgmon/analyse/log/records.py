@@ -51,7 +51,7 @@ class Record:
         self.text = text
         self.where = origin(text, log)
         self.body = body = text[self.where.body :]
-        self.request = log.requests is not None and bool(log.requests.match(body))
+        self.request = is_request(body, 0, log)
         self.bars: list[Frame] = frames(text, log.bars) if "%" in text and not self.request else []
         self.milestones: list[tuple[Rule, re.Match[str]]] = []
         self.errors: list[Rule] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sgmon.analyse.log.language import choose
+from tests.log.loading import how_it_failed
 from tests.log.vllm.loading import fold
 
 CORE = "(EngineCore_DP0 pid=5) ERROR 11-29 12:00:01 [core.py:708] "
@@ -110,10 +111,7 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_crash_whose_traceback_is_cut(name: str) -> None:
     text, phase, kind, line, rank = CRASHES[name]
-    state = fold(text)
-    error = state.error
-    assert error is not None
-    assert (state.outcome, state.phase, error.kind, error.line, error.rank) == ("crashed", phase, kind, line, rank)
+    assert how_it_failed(fold(text)) == ("crashed", phase, kind, line, rank)
 
 
 def test_an_engine_that_waits_for_its_launcher_is_imported() -> None:
