@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import AnyStr
 
+from sgmon.patterns import regex
+
 MASK = "********"
 
 # CSI, OSC (ended by BEL or ST), DCS/SOS/PM/APC strings, and two-byte escapes, in 7 and 8 bit form.
-_ESCAPE = re.compile(
+_ESCAPE = regex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
 # C0 and C1 controls, line separators, and the marks that reorder or hide text (bidi, zero width, BOM).
-_CONTROL = re.compile(
+_CONTROL = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 
@@ -29,21 +31,21 @@ _SECRET_NAME = (
     r"[\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|private[_-]?key|access[_-]?key)s?"
     r"(?![\w.-])"
 )
-_SECRET = re.compile(_SECRET_NAME, re.IGNORECASE)
-_SAFE_NAME = re.compile(
+_SECRET = regex(_SECRET_NAME, re.IGNORECASE)
+_SAFE_NAME = regex(
     r"(?:max_?|num_?|n_?|total_|prefill_|chunked_|context_|input_|output_|new_|cached_|eos_|bos_|pad_|stop_|"
     r"special_|draft_|per_)[\w]*tokens?$|tokens?$|[\w]*_tokens$|[\w]*token_id[s]?$",
     re.IGNORECASE,
 )
-_COUNTS = re.compile(r"tokens?$", re.IGNORECASE)
+_COUNTS = regex(r"tokens?$", re.IGNORECASE)
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*(?:'|\\?$)|\"(?:[^\"\\]|\\.)*(?:\"|\\?$))"  # "$": of a cut line
-_NAMED = re.compile(
+_NAMED = regex(
     r"(?<![\w.-])(?P<name>(?P<flag>--)?['\"]?" + _SECRET_NAME + r"['\"]?)"
     r"(?P<sep>\s*[=:]\s*|(?(flag)\s+(?=[^\s-])|(?!)))"  # a blank only after a flag: "token ids" is prose
     r"(?P<value>" + _QUOTED + r"|(?!--)[^\s,;)}\]'\"&]+(?:(?<==)" + _QUOTED + r")?)",
     re.IGNORECASE,
 )
-_SHAPES = re.compile(
+_SHAPES = regex(
     r"\bhf_[A-Za-z0-9]{16,}"
     r"|\bsk-[A-Za-z0-9_-]{16,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
@@ -53,10 +55,8 @@ _SHAPES = re.compile(
     r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
 )
-_BEARER = re.compile(
-    r"(?P<head>\b(?:authorization['\"]?\s*[:=]\s*['\"]?)?(?:bearer|basic)\s+)(?P<v>[^\s'\",]{6,})", re.I
-)
-_URL_PASSWORD = re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<v>[^\s/@'\"]+)(?=@)", re.I)
+_BEARER = regex(r"(?P<head>\b(?:authorization['\"]?\s*[:=]\s*['\"]?)?(?:bearer|basic)\s+)(?P<v>[^\s'\",]{6,})", re.I)
+_URL_PASSWORD = regex(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<v>[^\s/@'\"]+)(?=@)", re.I)
 #: A named secret has one of these words, and the end of such a name before a separator. A word in prose is none,
 #: unless flags are about; neither is a count ("#token: 6").
 _WORDS = ("key", "token", "secret", "passw", "passphrase", "credential")
@@ -65,19 +65,19 @@ _NAME_END = (
     r"(?![\w.-])(?=['\"]?"
 )
 _ENDS = {
-    (flags, low): re.compile(
+    (flags, low): regex(
         _NAME_END + (r"(?:\s*[=:]|\s+[^\s-]))" if flags else r"\s*[=:])"), 0 if low else re.IGNORECASE
     )
     for flags in (False, True)
     for low in (False, True)
 }
-_COUNT = re.compile(r"tokens?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$)", re.IGNORECASE)
+_COUNT = regex(r"tokens?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$)", re.IGNORECASE)
 #: "token" at the end of a name that a value follows, and no count. In lower case; True: flags are about.
 _TOKEN = r"token(?!s?['\"]?\s*[=:]\s*\d{1,9}(?:[\s,;)}\]'\"&]|$))s?(?![\w.-])(?=['\"]?"
-_NO_COUNT = {True: re.compile(_TOKEN + r"(?:\s*[=:]|\s+[^\s-]))"), False: re.compile(_TOKEN + r"\s*[=:])")}
+_NO_COUNT = {True: regex(_TOKEN + r"(?:\s*[=:]|\s+[^\s-]))"), False: regex(_TOKEN + r"\s*[=:])")}
 #: The same count where its digits were taken out. A quoted value or one behind blanks alone may be a word.
-_SHAPE_COUNT = re.compile(r"tokens?['\"]?\s*[=:]\s*(?:[,;)}\]&]|$)")
-_FLAG = re.compile(r"--['\"]?[\w.-]*(?:key|token|secret|passw|passphrase|credential)")
+_SHAPE_COUNT = regex(r"tokens?['\"]?\s*[=:]\s*(?:[,;)}\]&]|$)")
+_FLAG = regex(r"--['\"]?[\w.-]*(?:key|token|secret|passw|passphrase|credential)")
 #: Letters that re takes for an ASCII one where case does not count.
 _FOLDED = ("\u017f", "\u212a", "\u0130", "\u0131")
 #: Every shape begins with one of these.

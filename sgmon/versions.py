@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from sgmon.patterns import regex
+
 _BEGINS = frozenset("0123456789vV \t\n")
-_USUAL = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.post([0-9]+))?")
+_USUAL = regex(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.post([0-9]+))?")
 
 
 @lru_cache(maxsize=256)
@@ -32,7 +33,7 @@ def release(version: str) -> tuple[int, int, int, int] | None:
     return found.major, found.minor, found.micro, found.post or 0
 
 
-_NUMBERS = re.compile(
+_NUMBERS = regex(
     r"\s*[vV]?(?:[0-9]+!)?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:\.[0-9]+)*"
     r"(?:[-_.]?(?:alpha|a|beta|b|preview|pre|c|rc)[-_.]?[0-9]*)?(?:[-_.]?(?:post|rev|r)[-_.]?([0-9]+))?"
 )

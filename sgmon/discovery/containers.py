@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from sgmon.patterns import regex
 from sgmon.proc import fds, files, stat, status
 
 _ID = r"(?P<id>[0-9a-f]{64})"
 #: how runtimes name control groups (cgroupfs and systemd drivers)
 _GROUPS = (
-    ("docker", re.compile(rf"/docker[-/]{_ID}")),
-    ("podman", re.compile(rf"/libpod-(?!conmon-){_ID}")),
-    ("cri-o", re.compile(rf"[/:]crio[-:](?!conmon-){_ID}")),
-    ("containerd", re.compile(rf"[/:](?:cri-containerd[-:]|nerdctl-|kubepods/(?:\S+/)?pod[^/]+/){_ID}")),
-    ("containerd", re.compile(rf"^/(?:default|k8s\.io)/{_ID}")),
+    ("docker", regex(rf"/docker[-/]{_ID}")),
+    ("podman", regex(rf"/libpod-(?!conmon-){_ID}")),
+    ("cri-o", regex(rf"[/:]crio[-:](?!conmon-){_ID}")),
+    ("containerd", regex(rf"[/:](?:cri-containerd[-:]|nerdctl-|kubepods/(?:\S+/)?pod[^/]+/){_ID}")),
+    ("containerd", regex(rf"^/(?:default|k8s\.io)/{_ID}")),
 )
-_POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_POD = regex(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 _GENERATIONS = 64  # processes between the server and its container's keeper
 
 

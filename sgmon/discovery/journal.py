@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 
+from sgmon.patterns import regex
 from sgmon.proc import files
 
 UNITS = "/run/systemd/units"
-_RUN = re.compile(r"[0-9a-f]{32}")
+_RUN = regex(r"[0-9a-f]{32}")
 _CLOCK_S = 2.0  # between the start of a process as /proc has it, and the clock of files
-_SERVICE = re.compile(r"([^/]+\.service)(?:/|$)")
+_SERVICE = regex(r"([^/]+\.service)(?:/|$)")
 #: --all: a field above 4 KB (the server_args line has 19 KB) is null without it (journalctl(1))
 _FOLLOW = ("journalctl", "--no-pager", "--follow", "--all", "--no-tail", "--output=json")
 

@@ -4,7 +4,6 @@ the command that prints it, or why there is none to read."""
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from typing import NamedTuple
 
@@ -14,11 +13,12 @@ from sgmon.discovery.logtarget import GIVE_LOG, LogTarget, by_command, by_hand, 
 from sgmon.discovery.output_readers import Reader
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Missing
+from sgmon.patterns import regex
 from sgmon.proc import fds, files, mounts, stat
 from sgmon.text import without_suffix
 
 _MOST_HOPS = 6  # SERVER | ts | grep | tee FILE
-_CONTAINER_FOLDER = re.compile(r"containers/([0-9a-f]{12})[0-9a-f]{52}/")
+_CONTAINER_FOLDER = regex(r"containers/([0-9a-f]{12})[0-9a-f]{52}/")
 _NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 
 from sgmon.discovery import logfile
 from sgmon.discovery.inner import REMOTE_S, Inside
+from sgmon.patterns import regex
 from sgmon.proc import child
 
 _FIRST = 1 << 20  # the arguments come before the children start; they are about 19 KB long (sglang 0.5.23)
-_CRI = re.compile(r"^\S+ (?:stdout|stderr) ([PF])\S* ")
+_CRI = regex(r"^\S+ (?:stdout|stderr) ([PF])\S* ")
 
 
 def read(inside: Inside) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sgmon.patterns import regex
 from sgmon.proc import fds, files, stat
 
 _WRITE_FLAGS = 0o3  # O_WRONLY | O_RDWR (fcntl.h)
@@ -14,8 +15,8 @@ _WRITE_FLAGS = 0o3  # O_WRONLY | O_RDWR (fcntl.h)
 _KEEPERS = ("script", "tmux: server", "tmux")
 _RUNTIMES = ("conmon", "containerd-shim")  # what they read is asked for through ``containers``
 _MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
-_INDEX = re.compile(r"^tty-index:\s*(\d+)", re.MULTILINE)  # fdinfo of a master, since Linux 4.14
-_PTS = re.compile(r"^/dev/pts/(\d+)$")
+_INDEX = regex(r"^tty-index:\s*(\d+)", re.MULTILINE)  # fdinfo of a master, since Linux 4.14
+_PTS = regex(r"^/dev/pts/(\d+)$")
 
 
 class Reader(NamedTuple):

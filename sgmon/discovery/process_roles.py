@@ -5,9 +5,8 @@ comm is cut at 15 bytes, so the command line decides.
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model import Role
+from sgmon.patterns import regex
 from sgmon.servers.family import ServerFamily
 
 _SPAWN = "from multiprocessing.spawn import spawn_main"
@@ -17,8 +16,8 @@ ninja nvcc cicc ptxas fatbinary cudafe++ nvlink cc1plus cc1 collect2 g++ gcc c++
 clang++ hipcc amdclang++ llc opt ccache sccache cmake make lto1 lto-wrapper
 """
 _COMPILERS = frozenset(_COMPILER_NAMES.split())
-_COMPILER_FORMS = re.compile(r"^(?:.*-linux-gnu-)?(?:g\+\+|gcc|c\+\+|clang(?:\+\+)?|ld)(?:-[\d.]+)?$")
-_SOURCE = re.compile(r"\.(?:cu|cpp|cc|cxx|c|ptx|hip|s|ii|cubin|o|so)$")
+_COMPILER_FORMS = regex(r"^(?:.*-linux-gnu-)?(?:g\+\+|gcc|c\+\+|clang(?:\+\+)?|ld)(?:-[\d.]+)?$")
+_SOURCE = regex(r"\.(?:cu|cpp|cc|cxx|c|ptx|hip|s|ii|cubin|o|so)$")
 
 
 def role_of(argv: tuple[str, ...], family: ServerFamily) -> Role:

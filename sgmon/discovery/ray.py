@@ -8,15 +8,15 @@ before there was work for it. Seen with Ray 2.60.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from sgmon.patterns import regex
 from sgmon.proc import fds
 
 RAYLET = "raylet"
-_DRIVER_LOG = re.compile(r"^(?P<logs>/.+/logs)/python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_(?P<pid>\d+)\.log$")
-_WORKER_LOG = re.compile(r"^(?P<logs>/.+/logs)/worker-[0-9a-f]+-(?P<job>[0-9a-f]{8})-\d+\.(?:out|err)$")
+_DRIVER_LOG = regex(r"^(?P<logs>/.+/logs)/python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_(?P<pid>\d+)\.log$")
+_WORKER_LOG = regex(r"^(?P<logs>/.+/logs)/worker-[0-9a-f]+-(?P<job>[0-9a-f]{8})-\d+\.(?:out|err)$")
 _NO_JOB = "ffffffff"
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from sgmon.discovery import inner
+from sgmon.patterns import regex
 from sgmon.proc import fds, files, stat
 
-_GROUP = re.compile(r"slurm\S*?/job_(\d+)")
+_GROUP = regex(r"slurm\S*?/job_(\d+)")
 _WRITERS = ("srun", "slurm_script")  # srun collects the output of all tasks; without it the script's is the task's
 
 

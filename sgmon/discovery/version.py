@@ -8,10 +8,11 @@ import re
 from typing import NamedTuple
 
 from sgmon.discovery.inner import Inside
+from sgmon.patterns import regex
 from sgmon.proc import maps, stat
 from sgmon.text import without_prefix, without_suffix
 
-_VERSION_LINE = re.compile(r"^\s*(?:__version__|version)\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+_VERSION_LINE = regex(r"^\s*(?:__version__|version)\s*(?::[^=]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
 class Version(NamedTuple):

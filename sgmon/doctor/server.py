@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 
 from sgmon.doctor.check import Check
 from sgmon.model import Server
+from sgmon.patterns import regex
 
 GROUP = "the server"
 #: newest Python that py-spy 0.4 reads for sure
 KNOWN_PYTHON = (3, 13)
-_PYTHON = re.compile(r"python3\.(\d+)")
-_CONTAINER = re.compile(
-    r"(docker|containerd|crio|libpod|kubepods)\b.*?([0-9a-f]{12})[0-9a-f]{52}|(kubepods|docker|lxc)"
-)
+_PYTHON = regex(r"python3\.(\d+)")
+_CONTAINER = regex(r"(docker|containerd|crio|libpod|kubepods)\b.*?([0-9a-f]{12})[0-9a-f]{52}|(kubepods|docker|lxc)")
 _SPACES = (
     ("pid", "pids differ inside: sgmon shows those of this side"),
     ("mnt", "its files are read through /proc/PID/root"),

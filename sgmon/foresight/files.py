@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sgmon.foresight.start import Start, doomed, doubt, fine, label, unknown
 from sgmon.model.preflight import Forecast, ModelFolder, Place, Shard
 from sgmon.model.verdict import NextStep
+from sgmon.patterns import regex
 from sgmon.text import quoted
 from sgmon.units import plural, size
 
 #: parts of the names of a tokenizer's files; those that only describe one do not count
-_TOKENIZER = re.compile(r"token|vocab|piece|tekken|merges|\.model$|\.tiktoken$|\.bpe")
+_TOKENIZER = regex(r"token|vocab|piece|tekken|merges|\.model$|\.tiktoken$|\.bpe")
 _DESCRIBES = frozenset({"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
 #: models that read bytes and have no vocabulary
 _BYTES = frozenset({"byt5", "canine", "perceiver", "evabyte"})

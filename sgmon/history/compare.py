@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
 from sgmon import units
 from sgmon.history.finished_start import FinishedStart, PassedMilestone
+from sgmon.patterns import regex
 
 #: arguments that differ between any two starts and explain nothing
 _IGNORED = frozenset({"random_seed", "nccl_port", "port", "grpc_port", "log_file"})
@@ -16,7 +16,7 @@ _IGNORED = frozenset({"random_seed", "nccl_port", "port", "grpc_port", "log_file
 _SLOWER_S = 0.5
 #: phases whose lines are a rank's own
 _OF_RANKS = frozenset({"dist_init", "weights", "kv_cache", "graphs", "scheduler_ready"})
-_FIRST = re.compile(r"[A-Z_]+0")
+_FIRST = regex(r"[A-Z_]+0")
 #: milestones that are printed or not, whatever the start does: by caches, settings of NCCL, or races
 _CHATTER = frozenset(
     {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 
@@ -14,6 +13,7 @@ from sgmon.analyse.foreseen import will_fail
 from sgmon.analyse.gpu.taken import taken
 from sgmon.history.finished_start import MEMORY, FinishedStart, PassedMilestone, StartKey, flags_of
 from sgmon.model import LogState, Milestone, Role, ServerArgs, Snapshot
+from sgmon.patterns import regex
 from sgmon.servers import registry
 from sgmon.servers.family import OwnTime
 from sgmon.text import safe
@@ -21,7 +21,7 @@ from sgmon.text import safe
 #: a share of the model's bytes in the page cache above which its start counts as warm
 WARM = 0.5
 #: also where the field was cut behind the point
-_TIMING = re.compile(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
+_TIMING = regex(r"(\w+)=(\d+(?:\.\d+(?=[,}\s]|$)|(?=\.…|[,}\s]|$)))")
 
 
 def outcome_of(snapshot: Snapshot) -> str:

@@ -6,16 +6,17 @@ import os
 import re
 
 from sgmon.model import FdTarget
+from sgmon.patterns import regex
 from sgmon.proc import files
 from sgmon.proc.mounts import Mount, of_path
 from sgmon.proc.net import Row
 from sgmon.text import without_prefix
 
-_SOCKET = re.compile(r"^socket:\[(\d+)\]$")
-_NVIDIA = re.compile(r"^/dev/nvidia(\d+)$")
-_LOCK_NAME = re.compile(r"(?:\.lock|\.lck|/lock|_lock|baton)(?: \(deleted\))?$", re.IGNORECASE)
-_DOWNLOAD = re.compile(r"\.(?:incomplete|part|tmp|crdownload)$")  # huggingface_hub writes blobs/SHA.incomplete
-_WEIGHTS = re.compile(r"\.(?:safetensors|gguf|bin|pt|pth)$")
+_SOCKET = regex(r"^socket:\[(\d+)\]$")
+_NVIDIA = regex(r"^/dev/nvidia(\d+)$")
+_LOCK_NAME = regex(r"(?:\.lock|\.lck|/lock|_lock|baton)(?: \(deleted\))?$", re.IGNORECASE)
+_DOWNLOAD = regex(r"\.(?:incomplete|part|tmp|crdownload)$")  # huggingface_hub writes blobs/SHA.incomplete
+_WEIGHTS = regex(r"\.(?:safetensors|gguf|bin|pt|pth)$")
 
 
 def read(root: str, pid: int) -> dict[int, str]:

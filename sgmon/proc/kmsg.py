@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 
 from sgmon.model.kernel import KernelLine
+from sgmon.patterns import regex
 from sgmon.text import clean
 
-_OOM = re.compile(r"(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+)")
-_FAULT = re.compile(r"\[(?P<pid>\d+)\]:? (?:segfault at|trap |general protection)")
+_OOM = regex(r"(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+)")
+_FAULT = regex(r"\[(?P<pid>\d+)\]:? (?:segfault at|trap |general protection)")
 _MOST = 1000  # records a look
 
 

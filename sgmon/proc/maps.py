@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 
 from sgmon.model import Shards
+from sgmon.patterns import regex
 from sgmon.proc import files, mounts
 from sgmon.text import without_suffix
 
-_SHARD = re.compile(rb"(?:\.safetensors|\.gguf|pytorch_model[^/]*\.bin|consolidated[^/]*\.pth)(?: \(deleted\))?$")
-_HINT = re.compile(rb"\.safetensors|\.gguf|pytorch_model|consolidated")
-_PACKAGES = re.compile(rb"^(/.*?/(?:site|dist)-packages)/", re.DOTALL)
+_SHARD = regex(rb"(?:\.safetensors|\.gguf|pytorch_model[^/]*\.bin|consolidated[^/]*\.pth)(?: \(deleted\))?$")
+_HINT = regex(rb"\.safetensors|\.gguf|pytorch_model|consolidated")
+_PACKAGES = regex(rb"^(/.*?/(?:site|dist)-packages)/", re.DOTALL)
 
 
 def shards(data: bytes, rows: tuple[mounts.Mount, ...] = ()) -> Shards | None:

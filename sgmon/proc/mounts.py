@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from sgmon.patterns import regex
 from sgmon.proc import files
 
 #: file systems that another machine or a user process answers for: a call on them can hang
-_REMOTE = re.compile(
+_REMOTE = regex(
     r"^(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2?|orangefs|pvfs2|virtiofs|"
     r"wekafs|vast|fuse(\..*)?|fuseblk|juicefs|s3fs|goofys|davfs)$"
 )
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = regex(r"\\([0-7]{3})")
 
 
 class Mount(NamedTuple):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from sgmon.patterns import regex
 from sgmon.proc import files
 
-_LINES = re.compile(rb"^(RssAnon|RssFile|RssShmem|TracerPid|Uid|NSpid):(.*)$", re.MULTILINE)
+_LINES = regex(rb"^(RssAnon|RssFile|RssShmem|TracerPid|Uid|NSpid):(.*)$", re.MULTILINE)
 
 
 class Status(NamedTuple):

@@ -8,7 +8,6 @@ torn last line (the recorder was killed) is no error. ``sgmon.recording.writer``
 from __future__ import annotations
 
 import io
-import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from msgspec.structs import replace
 
 from sgmon import __version__
 from sgmon.model import KINDS, Event, LogReading, Reading
+from sgmon.patterns import regex
 from sgmon.recording.log_mask import LogMask
 
 FORMAT = 1
@@ -37,7 +37,7 @@ LINE_BYTES = 32 << 20
 _CHUNK = 1 << 18
 #: times beyond these are no times of a watch: ten years; wall clocks from 1970 to 2200
 _LONGEST_S, _LAST_EPOCH = 3.2e8, 7.3e9
-_TIME = re.compile(rb'\{"t":([0-9.]+),')
+_TIME = regex(rb'\{"t":([0-9.]+),')
 
 
 class RecordingError(Exception):

@@ -6,16 +6,15 @@ whether a secret may be in it.
 
 from __future__ import annotations
 
-import re
-
+from sgmon.patterns import regex
 from sgmon.text import Look, look_at_shape, mask, may_have_secrets, without_escapes
 
 #: of a line that never ends so much is remembered
 _LINE_LIMIT = 4096
 #: a private key that never ends is let go after so many characters
 _KEY_LIMIT = 1 << 16
-_LINE_ENDS = re.compile(r"(?<=[\r\n])")
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_LINE_ENDS = regex(r"(?<=[\r\n])")
+_KEY_BEGINS = regex(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _KEY_END = "-----END "
 _DIGITS = b"0123456789"
 _TO_ZERO = bytes.maketrans(_DIGITS, b"0" * 10)

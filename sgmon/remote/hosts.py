@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+
+from sgmon.patterns import regex
 
 #: the user's own ssh, with all that its configuration says; a question (password, host key) is a refusal
 SSH = "ssh -o BatchMode=yes -T {}"
@@ -17,7 +18,7 @@ PYTHON = "python3"
 _RECEIVE = "import sys;i=sys.stdin.buffer;exec(i.read(int(i.readline())))"
 #: names in one list: more are a mistake in its ranges
 MOST_NAMES = 4096
-_RANGES = re.compile(r"\[([^\[\]]*)\]")
+_RANGES = regex(r"\[([^\[\]]*)\]")
 
 
 class HostError(ValueError):

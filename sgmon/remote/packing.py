@@ -27,6 +27,7 @@ FILES = (
         "sgmon/units.py",
         "sgmon/settings.py",
         "sgmon/paths.py",
+        "sgmon/patterns.py",
         "sgmon/versions.py",
     ),
     *("sgmon/model", "sgmon/proc", "sgmon/discovery", "sgmon/collect", "sgmon/servers"),

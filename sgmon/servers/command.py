@@ -6,11 +6,12 @@ arguments runs none of them.
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import NamedTuple
 
-_PYTHON = re.compile(r"^(?:python|pypy)[\d.]*\w*(?:-dbg)?$")
+from sgmon.patterns import regex
+
+_PYTHON = regex(r"^(?:python|pypy)[\d.]*\w*(?:-dbg)?$")
 #: modules that run another module in the same process
 _RUNNERS = frozenset({"debugpy", "pdb", "cProfile", "profile", "trace", "viztracer", "coverage", "memray", "scalene"})
 

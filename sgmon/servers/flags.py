@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from sgmon.patterns import regex
 from sgmon.servers.family import ReadConfig
 
-_NUMBER = re.compile(r"^-\d+(?:\.\d*)?$|^-\.\d+$")
+_NUMBER = regex(r"^-\d+(?:\.\d*)?$|^-\.\d+$")
 
 
 class Flags(Struct, frozen=True, eq=False):

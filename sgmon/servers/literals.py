@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\[({]|[\])}]|,|[^'\"\[\](){},]+|['\"]", re.S)
-_NAME_CALL = re.compile(r"\s*(\w+)=(.*)", re.S)
-_NAME_DICT = re.compile(r"\s*['\"](\w+)['\"]\s*:\s*(.*)", re.S)
+from sgmon.patterns import regex
+
+_TOKEN = regex(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\[({]|[\])}]|,|[^'\"\[\](){},]+|['\"]", re.S)
+_NAME_CALL = regex(r"\s*(\w+)=(.*)", re.S)
+_NAME_DICT = regex(r"\s*['\"](\w+)['\"]\s*:\s*(.*)", re.S)
 #: Most of the 500 values of a line are one of these; ``ast.literal_eval`` takes 14 ms for them.
 _CONSTANTS = {"None": None, "False": False, "True": True}
-_PLAIN = re.compile(r"'[^'\\\n\0]*'|\"[^\"\\\n\0]*\"")
-_WHOLE = re.compile(r"-?[1-9][0-9]{0,17}|0")
+_PLAIN = regex(r"'[^'\\\n\0]*'|\"[^\"\\\n\0]*\"")
+_WHOLE = regex(r"-?[1-9][0-9]{0,17}|0")
 #: Longest text that is looked at.
 LIMIT = 262_144
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from sgmon.analyse.log.catalogue import Catalogue
 from sgmon.model import LogError
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 #: of an exception's own text; the log line is in the evidence in full
 TEXT = 110
-_WEIGHT_FILE = re.compile(r"[\w.-]+\.(?:safetensors|bin|pt|gguf)\b(?!\.index)")
+_WEIGHT_FILE = regex(r"[\w.-]+\.(?:safetensors|bin|pt|gguf)\b(?!\.index)")
 #: torch: "Tried to allocate 924.00 MiB. GPU 0 has a total capacity of 139.81 GiB of which 230.00 MiB is free."
-_ASKED = re.compile(r"Tried to allocate ([\d.]+ [KMGT]iB)")
-_FREE = re.compile(r"of which ([\d.]+ [KMGT]iB) is free")
+_ASKED = regex(r"Tried to allocate ([\d.]+ [KMGT]iB)")
+_FREE = regex(r"of which ([\d.]+ [KMGT]iB) is free")
 #: kinds whose headline says what was asked and what was free
 _MEMORY = frozenset({"oom_cuda", "host_memory"})
 

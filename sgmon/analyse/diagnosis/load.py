@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.model import Bar, Evidence
+from sgmon.patterns import regex
 from sgmon.units import duration, percent, plural, rate, size
 
 #: tqdm's own clock: "[01:23<04:56, ...]"
-_ELAPSED = re.compile(r"\[(?:(\d+):)?(\d+):(\d+)<")
+_ELAPSED = regex(r"\[(?:(\d+):)?(\d+):(\d+)<")
 
 #: a share of the load below which it is too early to say how long the rest takes
 EARLY = 0.05

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from sgmon.patterns import regex
 from sgmon.text import safe
 
 #: Longest advice kept.
 ADVICE_TEXT = 300
-_SURVIVED = re.compile(
+_SURVIVED = regex(
     r"\bfall(?:ing|s)?[ -]?back\b|\bfallback\b|\bretry(?:ing)?\b|\bcontinu(?:e|ing) without\b|\binstead\b"
     r"|\bskipp(?:ed|ing)\b|\bignor(?:ed|ing)\b",
     re.I,
@@ -17,7 +18,7 @@ _DO = (
     r"(?:(?:try(?: to)?|set|us|increas|reduc|decreas|disabl|add|lower|install|upgrad|downgrad|specify|enabl|rais"
     r"|chang|pass)(?:e|ing)?\b)"
 )
-_REMEDY = re.compile(
+_REMEDY = regex(
     r"\bTo (?:work around|fix|resolve|avoid) th\w+|\b(?:[Pp]lease|[Tt]ry(?: to)?|[Cc]onsider|[Yy]ou can) "
     + _DO
     + r"|^\s*(?:\d+[.)]|[-*]) (?i:"

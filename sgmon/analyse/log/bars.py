@@ -6,14 +6,14 @@ unterminated tail. The description comes only with the second frame in many vers
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
+
+from sgmon.patterns import regex
 
 #: One of these is in every frame of a bar.
 KEYS = ("% Completed |", "%|")
 
-_FRAME = re.compile(
+_FRAME = regex(
     r"(?P<desc>(?:\[[A-Za-z]{1,40}\])?(?:[^\]\r\n|]|(?<=\d)\](?=\))){0,120}?)"  # "(W=torch.Size([4096, 7168]))"
     r":?\s*(?P<percent>\d{1,3})%\s*(?:Completed )?\|(?:[^|]{0,200}?\|)? ?"
     r"(?P<done>\d{1,12}(?:\.\d{1,6})?[kMGT]?)/(?P<total>\d{1,12}(?:\.\d{1,6})?[kMGT]?)(?=[ \[\r\n]|$)"

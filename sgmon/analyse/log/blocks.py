@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable
 
 from sgmon.analyse.log.textfile import TextFile
+from sgmon.patterns import regex
 
 BLOCK = 16 * 1024
 #: longest part of a line that is looked at: this much of its head, this much of its tail
@@ -145,8 +145,8 @@ class NewlineCounts:
         return max(0, bisect_left(self._before, ends) - 1)
 
 
-_DATED = re.compile(r"(?<=[^\s\[])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
-_BAR = re.compile(r"\d+%(?:\|| Completed \|)|\| *\d+/\d+ \[|\d+(?:it|B) \[")
+_DATED = regex(r"(?<=[^\s\[])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+_BAR = regex(r"\d+%(?:\|| Completed \|)|\| *\d+/\d+ \[|\d+(?:it|B) \[")
 
 
 def pieces(text: str) -> list[str]:

@@ -27,31 +27,32 @@ from sgmon.analyse.log.prefix import epoch, origin
 from sgmon.analyse.log.records import is_request
 from sgmon.analyse.log.shapes import announced
 from sgmon.analyse.log.stamps import STAMP, stamp
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
 #: Longest prefix that is learned, most shapes that are kept, longest line that is looked at.
 LONGEST, KEPT, LOOK = 400, 24, 65_536
 #: What only a terminal obeys: colours, also without their escape, as browsers copy them, or with it spelt, as syslog
 #: and cat write it; the cursor; titles.
-COLOUR = re.compile(
+COLOUR = regex(
     r"(?=[\x1b#^\\\[])"  # what it can begin with; at any other character the search goes on at once
     r"(?:(?:\x1b|#033|\^\[|\\x1b|\\033|\\u001b)?\[\d{1,3}(?:;\d{1,3})*m|\x1b\[[\d;?]*[A-Za-z]"
     r"|\x1b\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))"
 )
 BARE_COLOUR = "[0m"
-_REPEATED = re.compile(r"\s*\[repeated \d+x across \w+\].*$")
-_BAR = re.compile(r"%\||% Completed \|")
+_REPEATED = regex(r"\s*\[repeated \d+x across \w+\].*$")
+_BAR = regex(r"%\||% Completed \|")
 _EDGES = ("|", "│")
-_PARTIAL = re.compile(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
-_STAMP = re.compile(STAMP)
-_TAG = re.compile(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
-_LEVEL = re.compile(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
-_DECIMAL = re.compile(r"\d+\.\d{3,}")
+_PARTIAL = regex(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
+_STAMP = regex(STAMP)
+_TAG = regex(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
+_LEVEL = regex(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
+_DECIMAL = regex(r"\d+\.\d{3,}")
 #: a frame of a traceback behind something else, and a frame alone
-_FRAME = re.compile(r'(?P<prefix>\S.{0,400}?\s?)  File "[^"]+", line \d+,? in \S')
-_FRAME_ALONE = re.compile(r'\s*File "[^"]+", line \d+,? in \S')
-_SAYS_ERROR = re.compile(r"Traceback|Error|Exception|File \"")
-_NUMBERED = re.compile(r"(?:^|[\s:])(\d+)$")
+_FRAME = regex(r'(?P<prefix>\S.{0,400}?\s?)  File "[^"]+", line \d+,? in \S')
+_FRAME_ALONE = regex(r'\s*File "[^"]+", line \d+,? in \S')
+_SAYS_ERROR = regex(r"Traceback|Error|Exception|File \"")
+_NUMBERED = regex(r"(?:^|[\s:])(\d+)$")
 
 
 class Opened(Struct):

@@ -7,15 +7,14 @@ import re
 from msgspec import Struct
 
 from sgmon.analyse.log.stamps import STAMP
+from sgmon.patterns import regex
 
-_TOKEN = re.compile(
-    r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL
-)
-_STRONG = re.compile(r"[\[\](){}<>|\"=]|::")
-FIELD = re.compile(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
+_TOKEN = regex(r"(?P<time>" + STAMP + r")|(?P<space>\s+)|(?P<run>[^\s\[\](){}<>|\"'=,;]+)|(?P<mark>.)", re.DOTALL)
+_STRONG = regex(r"[\[\](){}<>|\"=]|::")
+FIELD = regex(r"\s*\"?MESSAGE\"?\s*[=:]\s*\"?$")  # journalctl -o export, verbose, json-pretty
 _QUOTED = {
-    '"': re.compile(r'((?:[^"\\]|\\.|"")*)"?'),
-    "'": re.compile(r"((?:[^'\\]|\\.|'')*)'?"),
+    '"': regex(r'((?:[^"\\]|\\.|"")*)"?'),
+    "'": regex(r"((?:[^'\\]|\\.|'')*)'?"),
 }
 
 

@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log.prefix import epoch
 from sgmon.model.log import QuietGap
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
-_DATE = re.compile(r"\[20\d\d-\d\d-\d\d")
+_STAMP = regex(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_DATE = regex(r"\[20\d\d-\d\d-\d\d")
 #: a date and a time without their digits
 _TIME_SHAPE = b"- ::"
 #: Other formats: no bracket, glued to a bar.
-_ODD_STAMP = re.compile(r"(?:[\n\r]\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
+_ODD_STAMP = regex(r"(?:[\n\r]\[?|[^\s(]\[)(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 #: So many different seconds of a piece of text are counted, and not each line looked at.
 FEW = 4
 #: The clock was set back, or another log begins: from here on time is counted anew.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from sgmon.analyse.log.prefix import epoch
+from sgmon.patterns import regex
 
-_STAMP = re.compile(r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+_STAMP = regex(r"(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 #: characters in which a stamp is looked for
 _HEAD = 120
 

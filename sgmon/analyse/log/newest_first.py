@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from msgspec.structs import replace
 
 from sgmon.analyse.log.stamps import STAMP, stamp
 from sgmon.model.log import LogState
+from sgmon.patterns import regex
 
-_TIME = re.compile(STAMP)
+_TIME = regex(STAMP)
 _OPENS = "Traceback (most recent call last)"
 #: Lines of which the times are looked at, and how far a line is searched for one.
 LOOKED, NEAR = 400, 200

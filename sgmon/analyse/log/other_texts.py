@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from sgmon.analyse.stacks.phase import phase_of_frames
 from sgmon.model.log import LogState
 from sgmon.model.stacks import Frame
+from sgmon.patterns import regex
 from sgmon.servers import registry
 from sgmon.servers.family import LogRules
 
-_THREAD = re.compile(r"^Thread (?:0x)?[0-9A-Fa-f]+ \((?:idle|active|active\+gil)\)(?:: \"(?P<name>[^\"]*)\")?", re.M)
-_FRAME = re.compile(r"^\s+(?P<function>\S+) \((?P<file>[^():]+)(?::(?P<line>\d+))?\)$", re.M)
+_THREAD = regex(r"^Thread (?:0x)?[0-9A-Fa-f]+ \((?:idle|active|active\+gil)\)(?:: \"(?P<name>[^\"]*)\")?", re.M)
+_FRAME = regex(r"^\s+(?P<function>\S+) \((?P<file>[^():]+)(?::(?P<line>\d+))?\)$", re.M)
 
 
 def named(state: LogState, text: str, rules: LogRules) -> LogState:

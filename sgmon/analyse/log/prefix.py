@@ -11,26 +11,25 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
 _LEVELS = {"INFO": "info", "WARNING": "warning", "WARN": "warning", "ERROR": "error", "CRITICAL": "error"}
 _LEVEL = r"(?P<level>INFO|WARNING|WARN|ERROR|DEBUG|CRITICAL)"
-_STAMPED = re.compile(
+_STAMPED = regex(
     r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[.,]\d+)?\s+(?:- )?"
     + _LEVEL
     + r"\s+(?:- )?(?:(?P<pid>\d+)\s+)?(?:\[?[\w./-]+:\d+\]\s+)?"
 )
-_SHORT = re.compile(_LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d (?:\[?[\w.]+:\d+\] )?")
-_NCCL = re.compile(
+_SHORT = regex(_LEVEL + r" \d\d-\d\d \d\d:\d\d:\d\d (?:\[?[\w.]+:\d+\] )?")
+_NCCL = regex(
     r"(?P<host>[\w.-]+):\d+:\d+ \[(?P<gpu>\d+)\] "
     r"(?:(?:[\w/]+\.cc:\d+ )?NCCL (?P<level>INFO|WARN|ERROR)|(?=[\w/]+\.cc))"
 )
-_TORCH = re.compile(
-    r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?"
-)
-_QUOTED = re.compile(r"\[rank(?P<rank>\d+)\]:(?!\[[EWIF]\d) ?")
-_GLOG = re.compile(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
-_UVICORN = re.compile(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
+_TORCH = regex(r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?")
+_QUOTED = regex(r"\[rank(?P<rank>\d+)\]:(?!\[[EWIF]\d) ?")
+_GLOG = regex(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
+_UVICORN = regex(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.model.log import Milestone, RankProgress
+from sgmon.patterns import regex
 from sgmon.servers.phases import PhaseTable
 
 #: Milestones kept; the bars are one each, so a real start has some hundred.
@@ -23,8 +24,8 @@ LIMIT = 4_000
 _EARLY = ("launch", "args", "process_spawn", "dp_launch", "tokenizer_init", "dist_init_begin")
 _REACHED = ("load_end", "kv_alloc", "memory_pool_end", "graph_begin", "graph_end", "graph_progress")
 #: Ranks of releases before 0.4: what they do next has another order.
-_BARE = re.compile(r"Rank \d|gpu")
-_TP0 = re.compile(r"\bTP0\b")
+_BARE = regex(r"Rank \d|gpu")
+_TP0 = regex(r"\bTP0\b")
 
 
 class Track(Struct):

@@ -8,22 +8,23 @@ from collections.abc import Iterable
 from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.prefix import origin
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
-_EXCEPTION = re.compile(
+_EXCEPTION = regex(
     r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
     r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
 )
-_QUALIFIED = re.compile(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
-_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
-_FRAME_LINE = re.compile(
+_QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
+_ACCESS = regex(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
+_FRAME_LINE = regex(
     r'\s*File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
     r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
 )
-_FRAME = re.compile(r'\s*File "[^"]+", line \d+, in \S')
+_FRAME = regex(r'\s*File "[^"]+", line \d+, in \S')
 #: how lines below their exception begin, which are no quoted source code: pydantic's, multiprocessing's
 _BELOW = ("Value error, ", "An attempt has been made to start a new process before")
-_WARNING = re.compile(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)
+_WARNING = regex(r"\bwarn(?:ing)?\b|deprecated|\bfailed to\b|\bnot (?:set|found|available)\b", re.I)
 
 
 class Record:

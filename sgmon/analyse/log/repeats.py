@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.run import Run
+from sgmon.patterns import regex
 
 #: group 1: name and pid of a process, where its lines begin so
-_PREFIX = re.compile(r"(\([^()]* pid=\d+\) )?([\w.-]+:)\d+:\d+ \[(\d+)\] NCCL INFO ")
+_PREFIX = regex(r"(\([^()]* pid=\d+\) )?([\w.-]+:)\d+:\d+ \[(\d+)\] NCCL INFO ")
 
 Held = tuple[int, Sequence[Rule]]  # index of a line, its rules
 

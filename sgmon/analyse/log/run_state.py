@@ -15,6 +15,7 @@ from sgmon.analyse.log.writers import Writers
 from sgmon.analyse.stacks.phase import launcher_phase_of_frames, phase_of_frames
 from sgmon.model.log import LogError, LogState, Milestone, RankProgress
 from sgmon.model.stacks import Frame as StackFrame
+from sgmon.patterns import regex
 from sgmon.servers import registry
 from sgmon.text import clean, safe
 
@@ -24,10 +25,10 @@ ERROR_TEXT = 1_000
 FAR = 12
 #: Phases that the outermost frames of any traceback prove.
 _VAGUE = ("", "launch", "spawn")
-_TP0 = re.compile(r"\bTP0\b")
-_CALL = re.compile(r"(?:\w[\w.]* = )?self\.(?:\w+\.)*(?P<function>\w+)\(")
+_TP0 = regex(r"\bTP0\b")
+_CALL = regex(r"(?:\w[\w.]* = )?self\.(?:\w+\.)*(?P<function>\w+)\(")
 #: the first rank, or one that may be it
-_FIRST = re.compile(r"\bTP0\b|^pid\d")
+_FIRST = regex(r"\bTP0\b|^pid\d")
 
 
 def state_of(run: Run, base: LogState) -> LogState:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 
+from sgmon.patterns import regex
+
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 #: Source of a pattern, without groups.
@@ -18,8 +20,8 @@ STAMP = (
     + _CLOCK
     + r"|\b1[5-9]\d{8}\.\d+\b|@[0-9a-f]{24}\b|\d\d:\d\d:\d\d[.,]\d+)"
 )
-_PARTS = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d).*?(\d\d):(\d\d):(\d\d)")
-_WORDS = re.compile(r"(\w{3}) +(\d+)(?:, (\d{4}))?.*?(\d\d):(\d\d):(\d\d)")
+_PARTS = regex(r"(\d{4})[-/](\d\d)[-/](\d\d).*?(\d\d):(\d\d):(\d\d)")
+_WORDS = regex(r"(\w{3}) +(\d+)(?:, (\d{4}))?.*?(\d\d):(\d\d):(\d\d)")
 _NAMES = _MONTHS[3:-1].split("|")
 #: Names of the fields in which collectors keep the time of an entry.
 _FIELDS = ("time", "timestamp", "@timestamp", "ts", "__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "asctime")

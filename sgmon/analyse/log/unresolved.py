@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from sgmon.model.log import Unresolved
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 #: of torch/csrc/distributed/c10d/socket.cpp
 HINT = "cannot be retrieved (gai error"
-_LINE = re.compile(
+_LINE = regex(
     r"The IPv(?P<family>[46]) network addresses of \((?P<host>[^,()\s]+), (?P<port>\d+)\) cannot be retrieved "
     r"\(gai error: (?P<code>-?\d+) - (?P<words>[^)]+)\)"
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from sgmon.model import ComparedValue, Evidence, NodeView, Snapshot
+from sgmon.patterns import regex
 from sgmon.servers import registry
 
 #: "/venv/lib/python3.12/site-packages"
-_PYTHON = re.compile(r"python(\d\.\d+)")
+_PYTHON = regex(r"python(\d\.\d+)")
 #: of so many differences a verdict names the values
 NAMED = 2
 

@@ -6,7 +6,6 @@ Parts of a node are made again only when that node has changed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -30,10 +29,11 @@ from sgmon.model import (
     StackView,
 )
 from sgmon.model.roles import Role
+from sgmon.patterns import regex
 from sgmon.servers import registry
 from sgmon.servers.phases import PhaseTable
 
-_NUMBERS = re.compile(r"(\d+)")
+_NUMBERS = regex(r"(\d+)")
 #: roles whose process is a rank or will be one
 _RANKED = frozenset({Role.WORKER, Role.IMPORTING})
 

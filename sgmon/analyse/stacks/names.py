@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 NAME_LIMIT = 90
 FILE_LIMIT = 120
 
-_PACKAGES = re.compile(r"^.*/(?:site|dist)-packages/")
-_STDLIB = re.compile(r"^.*/lib(?:64)?/python3(?:\.\d+)?t?/")
-_CLONE = re.compile(
+_PACKAGES = regex(r"^.*/(?:site|dist)-packages/")
+_STDLIB = regex(r"^.*/lib(?:64)?/python3(?:\.\d+)?t?/")
+_CLONE = regex(
     r"\s*\((?:\.[\w.]+|\[clone[^)]*\])\)|\s*\[clone [^\]]*\]|@@?[A-Z][\w.]*$"
     r"|\.(?:isra|constprop|part|cold)\b(?:\.\d+)*"
 )
-_HASH = re.compile(r"::h[0-9a-f]{16}$")
-_OPERATOR = re.compile(r"operator\s*(?:<=>|<<=?|>>=?|->\*?|<=?|>=?|\(\))")
-_WRAPPERS = re.compile(r"\b(?:std::__(?:1|cxx11|detail)|std::__ndk1)::")
-_ANONYMOUS = re.compile(r"\(anonymous namespace\)::|\{anonymous\}::|<unnamed>::")
-_CV = re.compile(r"\)\s*(?:const|volatile|noexcept|&{1,2}|\s)+$")
-_RETURN = re.compile(r"^(?:[\w:*&]+\s+(?:const\s*[&*]?\s*)?)+(?=[\w~:]+)")
+_HASH = regex(r"::h[0-9a-f]{16}$")
+_OPERATOR = regex(r"operator\s*(?:<=>|<<=?|>>=?|->\*?|<=?|>=?|\(\))")
+_WRAPPERS = regex(r"\b(?:std::__(?:1|cxx11|detail)|std::__ndk1)::")
+_ANONYMOUS = regex(r"\(anonymous namespace\)::|\{anonymous\}::|<unnamed>::")
+_CV = regex(r"\)\s*(?:const|volatile|noexcept|&{1,2}|\s)+$")
+_RETURN = regex(r"^(?:[\w:*&]+\s+(?:const\s*[&*]?\s*)?)+(?=[\w~:]+)")
 
 
 @lru_cache(maxsize=8192)  # the same few hundred frames come again in every dump

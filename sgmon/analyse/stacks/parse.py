@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from sgmon.analyse.stacks.names import function_name, package_file
 from sgmon.model import Frame, Thread
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_THREADS = 4096
 MAX_FRAMES = 2048
 
-_NATIVE_FILE = re.compile(r"\.(?:so[\d.]*|c|cc|cpp|cxx|cu|h|hpp|cuh|S)$|(?:^|/)python3[\d.t]*$|^\[|^$")
+_NATIVE_FILE = regex(r"\.(?:so[\d.]*|c|cc|cpp|cxx|cu|h|hpp|cuh|S)$|(?:^|/)python3[\d.t]*$|^\[|^$")
 
 
 #: (name, file, short file, line) as py-spy has them -> the frame: threads of a pool all wait in the same one

@@ -9,25 +9,26 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sgmon.model import RasCommunicator, RasRank, RasReading
+from sgmon.patterns import regex
 from sgmon.text import clean, without_prefix
 
 ANY_OPERATION = "collective"  # NCCL 2.24-2.26 count all collectives together
 
 # NCCL 2.28.9 writes no comma between "nvml_dev": 1 and "status" in missing_ranks
-_NO_COMMA = re.compile(r"(?<=[\w\"\]}])(\s*\n\s*)(?=\")")
-_LAST_COMMA = re.compile(r",(\s*[\]}])")
-_VERSION = re.compile(r"^R?N?CCL version (\S+)", re.MULTILINE)
-_GROUP = re.compile(
+_NO_COMMA = regex(r"(?<=[\w\"\]}])(\s*\n\s*)(?=\")")
+_LAST_COMMA = regex(r",(\s*[\]}])")
+_VERSION = regex(r"^R?N?CCL version (\S+)", re.MULTILINE)
+_GROUP = regex(
     r"^\s*(?P<group>\d+)\s+(?P<comms>\d+)\s+\d+\s+\d+\s+(?P<size>\d+)\s+\d+\s+(?P<state>[A-Z]\S*)\s+(?P<status>[A-Z]\S*)",
     re.MULTILINE,
 )
-_COMM = re.compile(r"^#(?P<group>\d+)-\d+ \((?P<hash>[0-9a-fA-F]+)\) (?P<status>\S.*)$")
-_DIFFERENT = re.compile(r"different (?P<op>\w+) operation counts")
-_COUNT = re.compile(r"(?:has|have) launched up to operation (?P<count>\d+)")
-_NONE = re.compile(r"(?:has|have) not launched any operations")
-_RANK = re.compile(r"^\s+Rank (?P<rank>\d+)\b")
-_MANY = re.compile(r"^\s+\d+ ranks (?:has|have)\b")
-_WHERE = re.compile(r"GPU (?P<gpu>\d+)?\S* managed by process (?P<pid>\d+) on node (?P<host>\S+)")
+_COMM = regex(r"^#(?P<group>\d+)-\d+ \((?P<hash>[0-9a-fA-F]+)\) (?P<status>\S.*)$")
+_DIFFERENT = regex(r"different (?P<op>\w+) operation counts")
+_COUNT = regex(r"(?:has|have) launched up to operation (?P<count>\d+)")
+_NONE = regex(r"(?:has|have) not launched any operations")
+_RANK = regex(r"^\s+Rank (?P<rank>\d+)\b")
+_MANY = regex(r"^\s+\d+ ranks (?:has|have)\b")
+_WHERE = regex(r"GPU (?P<gpu>\d+)?\S* managed by process (?P<pid>\d+) on node (?P<host>\S+)")
 
 
 def parse(body: str, address: str) -> RasReading:

@@ -6,14 +6,13 @@ state in /proc and the rights decide first, its text last. Everything here is pu
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 SIGNAL = "stack"
-_VERSION = re.compile(r"\d+\.\d+[\w.]*")
+_VERSION = regex(r"\d+\.\d+[\w.]*")
 
 STILL_SEEN = "wchan, CPU, memory, sockets, the log"
 STILL_SEEN_OTHER = "state, CPU, memory, the log (not: wchan, blocked call, descriptors)"

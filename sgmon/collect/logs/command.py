@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from sgmon.collect.logs.pace import POLL_S
 from sgmon.collect.logs.stream import IDLE_S, Gathered, Stream, available
 from sgmon.collect.probes.base import Clock, ProbeError
 from sgmon.model import LogReading
+from sgmon.patterns import regex
 from sgmon.text import safe
 
 FIRST_WAIT_S = 1.0
@@ -26,7 +26,7 @@ SAME_MOST_BYTES = 16 << 20
 SETTLED_S = 1.0
 _KEPT_BYTES = 2048
 #: print what the server wrote to stderr to their own stderr: both are the log
-_SPLITS = re.compile(r"(?:^|[/\s])(?:docker|podman|nerdctl|crictl)(?:\s|$)")
+_SPLITS = regex(r"(?:^|[/\s])(?:docker|podman|nerdctl|crictl)(?:\s|$)")
 _END_S = 0.3
 
 #: PR_SET_PDEATHSIG = 1: it ends with us however we end; Python ignores SIGPIPE, which must not be inherited

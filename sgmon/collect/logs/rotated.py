@@ -6,15 +6,15 @@ A rotation may go on meanwhile, and gives files other names: they are told apart
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Callable
 from typing import NamedTuple
 
 from sgmon.collect.logs import unpacked
+from sgmon.patterns import regex
 
 #: what loggers, logrotate, docker and the kubelet append
-_SUFFIX = re.compile(r"^[.-](?P<age>\d[\dT:-]*Z?)(?P<packed>\.(?:gz|xz|bz2|zst))?$")
+_SUFFIX = regex(r"^[.-](?P<age>\d[\dT:-]*Z?)(?P<packed>\.(?:gz|xz|bz2|zst))?$")
 _COUNT_DIGITS = 6  # .12 counts rotations, the highest is the oldest; -20260101 is a date
 _TRIES = 32
 #: the start of a process is known to a second only: btime of /proc/stat has whole seconds (proc(5))

@@ -11,14 +11,13 @@ from sgmon.collect.logs.opening import new_decoder
 from sgmon.collect.logs.pace import POLL_S, Pace
 from sgmon.collect.probes.base import Clock
 from sgmon.model import LogReading
+from sgmon.patterns import regex
 
 ROUND_BYTES = 256 << 10
 IDLE_S = 0.2
 #: times that an envelope gives: journald's microseconds, RFC 3339 of docker and the CRI
-_MICROSECONDS = re.compile(r'"__REALTIME_TIMESTAMP"\s*:\s*"(\d{16})"')
-_RFC3339 = re.compile(
-    r'(?:^|"time":")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)(?=[" ])', re.MULTILINE
-)
+_MICROSECONDS = regex(r'"__REALTIME_TIMESTAMP"\s*:\s*"(\d{16})"')
+_RFC3339 = regex(r'(?:^|"time":")(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)(?=[" ])', re.MULTILINE)
 _TIMES_IN = 64 << 10  # characters at the end of a piece in which the newest time is looked for
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sgmon.model.preflight import ConfigValue, ModelFolder, Place, Shard
+from sgmon.patterns import regex
 from sgmon.text import clean
 
 #: files larger than these are not read: no config, no index and no header is
@@ -24,8 +24,8 @@ KEYS = (
     *("num_experts", "num_local_experts", "n_routed_experts", "num_routed_experts", "max_position_embeddings"),
     *("sliding_window", "use_sliding_window"),
 )
-_LAYER = re.compile(r"\blayers\.(\d+)\.")
-_SPARE = re.compile(r"\b(?:lm_head|mtp|nextn|visual|vision\w*|audio\w*|image\w*|multi_modal\w*|rotary_emb)\b")
+_LAYER = regex(r"\blayers\.(\d+)\.")
+_SPARE = regex(r"\b(?:lm_head|mtp|nextn|visual|vision\w*|audio\w*|image\w*|multi_modal\w*|rotary_emb)\b")
 
 
 class Shape(NamedTuple):

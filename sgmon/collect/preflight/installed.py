@@ -10,18 +10,19 @@ from functools import lru_cache
 
 from sgmon.discovery.inner import Inside
 from sgmon.model.preflight import Installed
+from sgmon.patterns import regex
 from sgmon.servers.family import ServerFamily
 from sgmon.text import without_suffix
 
 FILE_BYTES = 1 << 20
 #: torch/version.py: "cuda: Optional[str] = '12.8'"; None in a build for CPUs
-_CUDA = re.compile(r"^cuda\b[^=]*= ['\"]([\d.]+)", re.MULTILINE)
+_CUDA = regex(r"^cuda\b[^=]*= ['\"]([\d.]+)", re.MULTILINE)
 #: packages of which combinations are known to fail
 PACKAGES = (
     *("torch", "transformers", "flashinfer-python", "flashinfer-cubin"),
     *(f"nvidia-{name}-{cuda}" for name in ("nccl", "cudnn") for cuda in ("cu12", "cu13")),
 )
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 
 
 def look(inside: Inside, family: ServerFamily, site_packages: str, architectures: tuple[str, ...]) -> Installed:

@@ -6,13 +6,14 @@ import os
 import re
 
 from sgmon.model.preflight import Card, Topology
+from sgmon.patterns import regex
 from sgmon.proc import files
 from sgmon.text import clean
 
-_BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.IGNORECASE)
-_NODE = re.compile(r"node\d+")
-_MINOR = re.compile(r"^Device Minor:\s*(\d+)", re.MULTILINE)
-_REGISTRY = re.compile(r"^RegistryDwords(?:PerDevice)?:\s*\"(.+)\"", re.MULTILINE)
+_BUS = regex(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.IGNORECASE)
+_NODE = regex(r"node\d+")
+_MINOR = regex(r"^Device Minor:\s*(\d+)", re.MULTILINE)
+_REGISTRY = regex(r"^RegistryDwords(?:PerDevice)?:\s*\"(.+)\"", re.MULTILINE)
 
 
 def look(root: str = "/proc", system: str = "/sys") -> Topology:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import secrets
 import zipfile
 from pathlib import Path
@@ -20,12 +19,13 @@ from sgmon.export.bundle.redact import Redactor
 from sgmon.export.json import status_report
 from sgmon.model import LogState, Snapshot
 from sgmon.paths import write_whole
+from sgmon.patterns import regex
 from sgmon.recording.codec import RecordingError
 
 MOST_BYTES = 5_000_000
 _RECORDING_BYTES = 3_500_000
-_UNSAFE = re.compile(r"[^\w.-]+|^\.+")
-_HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
+_UNSAFE = regex(r"[^\w.-]+|^\.+")
+_HOME = regex(r"/(?:home|Users)/([\w.-]+)")
 LEFT_OUT = "(left out: --no-log)"
 
 

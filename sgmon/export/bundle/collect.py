@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import socket
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from msgspec import Struct
 from sgmon import units
 from sgmon.discovery import inner
 from sgmon.model import LogReading, Snapshot
+from sgmon.patterns import regex
 from sgmon.proc import files
 from sgmon.recording import codec
 from sgmon.recording.ring_buffer import SUFFIX, flights_dir
@@ -26,7 +26,7 @@ _PACKAGES = (
     *("nvidia-nccl-cu12", "nvidia-nccl-cu13", "deep-gemm", "deep-ep", "mooncake-transfer-engine", "tvm-ffi"),
     *("apache-tvm-ffi", "py-spy", "cuda-python", "nvidia-cuda-runtime-cu12", "aiter", "numpy", "uvloop", "pyzmq"),
 )
-_DIST = re.compile(r"^(?P<name>.+?)-(?P<version>[^-]+)\.dist-info$")
+_DIST = regex(r"^(?P<name>.+?)-(?P<version>[^-]+)\.dist-info$")
 
 
 class NodeLog(Struct, frozen=True):

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sgmon.patterns import regex
 from sgmon.text import MASK, is_secret_name, mask
 
 #: shorter values are words ("none", "test"), and replacing them would spoil the text
@@ -23,39 +24,39 @@ _NAME = (
     r"[\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|credential|private[_-]?key|access[_-]?key)[\w-]*"
 )
 #: also with escaped quotes, as flag and value of a list, in a query string
-_PAIR = re.compile(
+_PAIR = regex(
     rf"(?P<name>(?:--)?{_NAME})(?P<sep>\\*['\"]?\s*(?:[=:]|,(?=\s*\\*['\"]))\s*\\*['\"]?|(?<=\w)\s+(?=\S))"
     r"(?P<value>[^\s'\"\\,;)}\]&]+)",
     re.IGNORECASE,
 )
-_MORE = re.compile(
+_MORE = regex(
     r"\bAIza[\w-]{30,}|\bnvapi-[\w-]{16,}|\bnpm_[A-Za-z0-9]{20,}|\bpypi-[\w-]{16,}|\bdop_v1_[0-9a-f]{20,}"
     r"|\bgithub_pat_\w{20,}|\bhf_[A-Za-z0-9]{8,}|\br8_[A-Za-z0-9]{16,}"
 )
-_USERINFO = re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://)(?P<who>[^\s/@'\"]+)(?=@[\w\[])", re.IGNORECASE)
-_SIGNED = re.compile(
+_USERINFO = regex(r"(?P<head>[a-z][a-z0-9+.-]*://)(?P<who>[^\s/@'\"]+)(?=@[\w\[])", re.IGNORECASE)
+_SIGNED = regex(
     r"(?P<head>[?&](?:x-amz-(?:signature|credential|security-token)|signature|sig|awsaccesskeyid|key|code)=)[^&\s'\"]+",
     re.IGNORECASE,
 )
-_COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]{4,}", re.IGNORECASE)
-_CURL = re.compile(r"(?P<head>\s(?:-u|--user)[ =]['\"]?[^\s:'\"]+:)[^\s'\"]+")
-_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)")
+_COOKIE = regex(r"(?P<head>\b(?:set-)?cookie['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]{4,}", re.IGNORECASE)
+_CURL = regex(r"(?P<head>\s(?:-u|--user)[ =]['\"]?[^\s:'\"]+:)[^\s'\"]+")
+_KEY_BLOCK = regex(r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)")
 _TOKEN_NAMES = frozenset({"token", "use_auth_token", "auth_token", "access_token", "hf_token", "bearer_token"})
-_TOKEN_VALUE = re.compile(r"(?=[^A-Z\d]*[A-Z\d])[\w.-]{10,}")
+_TOKEN_VALUE = regex(r"(?=[^A-Z\d]*[A-Z\d])[\w.-]{10,}")
 #: a line, with the next one where the value may stand there
-_LINES = re.compile(r"[^\n]*(?:[=:][ \t]*\r?\n[^\n]*)?(?:\n|$)")
+_LINES = regex(r"[^\n]*(?:[=:][ \t]*\r?\n[^\n]*)?(?:\n|$)")
 #: what a line must hold to be looked at more closely (the patterns are slow on long words)
-_HINT = re.compile(
+_HINT = regex(
     r"key|token|secret|passw|passphrase|credential|bearer|basic|cookie|://|hf_|sk-|AKIA|ASIA|gh[pousr]_|glpat|xox|eyJ"
     r"|AIza|nvapi-|npm_|pypi-|dop_v1_|github_pat|r8_|[?&]sig|[?&]code=|x-amz|curl| -u |--user",
     re.IGNORECASE,
 )
 _NOTHING = frozenset({"none", "null", "false", "true", "", MASK.lower()})
-_BEFORE_MASK = re.compile(r"([\w.-]+)\\*['\"]?\s*[=:,]?\s*\\*['\"]?(?:bearer |basic )?\*{8}", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+~-]+/)*[\w.@+~-]+")
+_BEFORE_MASK = regex(r"([\w.-]+)\\*['\"]?\s*[=:,]?\s*\\*['\"]?(?:bearer |basic )?\*{8}", re.IGNORECASE)
+_PATH = regex(r"(?<![\w:/.])/(?:[\w.@+~-]+/)*[\w.@+~-]+")
 #: places that are the same everywhere
-_PUBLIC = re.compile(r"^/(?:proc|sys|dev|usr|lib|lib64|bin|etc|run|health|v1|get_\w+|metrics|generate)(?:/|$)")
-_KEPT_TAIL = re.compile(r"/(?:site-packages|dist-packages|python3\.\d+)/.*$")
+_PUBLIC = regex(r"^/(?:proc|sys|dev|usr|lib|lib64|bin|etc|run|health|v1|get_\w+|metrics|generate)(?:/|$)")
+_KEPT_TAIL = regex(r"/(?:site-packages|dist-packages|python3\.\d+)/.*$")
 
 
 class Redactor:

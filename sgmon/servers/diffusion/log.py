@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from sgmon.model.server import ServerArgs
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
-_ARGS = re.compile(r"server_args: (\{.*\})")
+_ARGS = regex(r"server_args: (\{.*\})")
 
 
 def args_in(text: str) -> ServerArgs | None:
@@ -36,19 +35,19 @@ RULES = LogRules(
     family="sglang-diffusion",
     folder="sgmon.servers.diffusion",
     errors="sgmon.servers.sglang",
-    record=re.compile(r"\[(?P<time>\d\d-\d\d \d\d:\d\d:\d\d)\] "),
-    inner=re.compile(r"\[\d\d-\d\d \d\d:\d\d:\d\d\] "),
+    record=regex(r"\[(?P<time>\d\d-\d\d \d\d:\d\d:\d\d)\] "),
+    inner=regex(r"\[\d\d-\d\d \d\d:\d\d:\d\d\] "),
     inner_hints=("[",),
     dated="[",
     rank=lambda text: text,
-    speaks=re.compile(r"\[\d\d-\d\d \d\d:\d\d:\d\d\] |multimodal_gen"),
+    speaks=regex(r"\[\d\d-\d\d \d\d:\d\d:\d\d\] |multimodal_gen"),
     args=args_in,
     restart="server_args: {",
     sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
-    version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?)"),
-    fatal_header=re.compile(r"hit an exception|^Fatal Python error|Server warmup failed; aborting"),
-    benign_header=re.compile(r"Ignore import error|Exception in ASGI application"),
-    died=re.compile(r"Rank (?P<n>\d+) scheduler (?:died|is dead)"),
+    version=regex(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?)"),
+    fatal_header=regex(r"hit an exception|^Fatal Python error|Server warmup failed; aborting"),
+    benign_header=regex(r"Ignore import error|Exception in ASGI application"),
+    died=regex(r"Rank (?P<n>\d+) scheduler (?:died|is dead)"),
     more=("server_args: {", "sglang=="),
     bars=(("Loading required modules", "weights_progress"), ("checkpoint shards", "weights_progress")),
     begins=("[", "I"),

@@ -7,9 +7,8 @@ model, with the same words as another model; the titles of its workers tell it t
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model import Role, ServerArgs
+from sgmon.patterns import regex
 from sgmon.servers.command import command_of
 from sgmon.servers.family import Launch, ReadConfig, Slot
 from sgmon.servers.flags import Flags
@@ -20,8 +19,8 @@ _MODULE = "sglang.multimodal_gen.runtime.launch_server"
 _CLI = "sglang.multimodal_gen.runtime.entrypoints.cli.main"
 _TITLE = "sgl_diffusion::"
 #: of the title: sizes of 1 are not in it, and without any the local rank is
-_TOKEN = re.compile(r"_(TP|U|R|C)(\d+)")
-_NUMBER = re.compile(r"scheduler_(\d+)$")
+_TOKEN = regex(r"_(TP|U|R|C)(\d+)")
+_NUMBER = regex(r"scheduler_(\d+)$")
 _FLAGS = Flags(
     {
         **dict.fromkeys(("served_model_name", "host", "port", "num_gpus", "nnodes", "node_rank", "config"), ()),
@@ -30,7 +29,7 @@ _FLAGS = Flags(
         "tp_size": ("tensor_parallel_size",),
     },
     (),
-    re.compile(r"^(?:enable|disable|skip|trust|use|allow|webui)"),
+    regex(r"^(?:enable|disable|skip|trust|use|allow|webui)"),
     model="model_path",
 )
 

@@ -6,8 +6,7 @@ Spellings: sglang 0.4.1.post7 ... 0.5.23 (srt/server_args.py, srt/arg_groups/fie
 
 from __future__ import annotations
 
-import re
-
+from sgmon.patterns import regex
 from sgmon.servers.family import ReadConfig
 from sgmon.servers.flags import Flags
 
@@ -61,7 +60,7 @@ _SWITCHES: tuple[str, ...] = (
     "encoder_only",
 )
 #: further flags without a value, by SGLang's habit of naming them
-_SWITCH_SHAPE = re.compile(r"^(?:enable|disable|skip|trust|use|allow|show|sleep|encoder_only|stream)_")
+_SWITCH_SHAPE = regex(r"^(?:enable|disable|skip|trust|use|allow|show|sleep|encoder_only|stream)_")
 FLAGS = Flags(_ALIASES, _SWITCHES, _SWITCH_SHAPE, model="model_path")
 
 

@@ -6,13 +6,12 @@ it may be cut.
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model.server import ServerArgs
+from sgmon.patterns import regex
 from sgmon.servers.literals import values_after
 from sgmon.servers.sglang.server_args import from_mapping
 
-_START = re.compile(r"server_args=(?:(?P<call>ServerArgs\()|(?P<dict>\{))")
+_START = regex(r"server_args=(?:(?P<call>ServerArgs\()|(?P<dict>\{))")
 
 
 def parse_server_args(text: str) -> ServerArgs | None:

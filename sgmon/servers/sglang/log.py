@@ -6,14 +6,14 @@ ranks come in any order: the token order differs between versions.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules, OtherText
 from sgmon.servers.sglang.args_line import parse_server_args
 
 _TOKEN = r"(?:DP|PP|ATTN_CP|MOE_DP|TP|EP)\d+"
-_TOKENS = re.compile(_TOKEN)
+_TOKENS = regex(_TOKEN)
 
 
 @lru_cache(maxsize=1024)
@@ -29,16 +29,16 @@ RULES = LogRules(
     family="sglang",
     folder="sgmon.servers.sglang",
     # the date may be short ("12-16", diffusion server) or absent (retyped logs); "^@" is a NUL as less shows it
-    record=re.compile(
+    record=regex(
         r"(?:\^@)*\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: "
         + _TOKEN
         + r")*)\] ?"
     ),
-    inner=re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
-    bare_rank=re.compile(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
+    inner=regex(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
+    bare_rank=regex(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
     rank=canonical_rank,
     # (?=[...]): what it can begin with; at any other character the search goes on at once
-    speaks=re.compile(
+    speaks=regex(
         r"(?=[\[sFl|])(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: "
         + _TOKEN
         + r")*\] (?!LMCache )|server_args=(?:ServerArgs\(|\{)"
@@ -49,7 +49,7 @@ RULES = LogRules(
     args=parse_server_args,
     restart="server_args=",
     sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
-    version=re.compile(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
+    version=regex(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
     more=("hit an exception", "Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
     gates=(
         *("rror", "ing ", "ted ", "exit", "apture", "ailed", " is ", "emory", "ation", "not ", "server", "tart"),
@@ -95,85 +95,85 @@ RULES = LogRules(
         ("AutoTuner", "jit_flashinfer"),
         ("quant weights", "weights_quant"),
     ),
-    probe=re.compile(
+    probe=regex(
         r'"GET /health(?:_generate)?(?:\?\S*)? HTTP/|Health check request received during shutdown'
         r"|Prefill batch(?: \[\d+\])?[.,] #new-seq: 1, #new-token: 1, #cached-token: \d+,"
     ),
     begins=("[", "I"),
     # fixed columns, so that no search is needed; only names and numbers, so that nothing can be a secret or an escape
-    steady_record=re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: (?:DP|PP|TP|EP)\d+)*)\] "),
+    steady_record=regex(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)((?: (?:DP|PP|TP|EP)\d+)*)\] "),
     steady_body=(
-        re.compile(
+        regex(
             r"((?:Decode|Prefill) batch, (?:#new-seq: \d+, #new-token: \d+, )?)"
             r"(?:#?[a-z][a-z0-9 #-]*(?: \(token/s\))?: (?:\d+(?:\.\d+)?|True|False)(?:, |$))+$"
         ),
-        re.compile(
+        regex(
             r'INFO:     (?:\d{1,3}\.){3}\d{1,3}:\d{1,5} - ("(?:GET|POST) /[\w/.]{0,60} HTTP/1\.1" \d{3}[ \w]{0,24})$'
         ),
     ),
-    fatal_header=re.compile(r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"),
+    fatal_header=regex(r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"),
     # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
-    benign_header=re.compile(
+    benign_header=regex(
         r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application|^--- Logging error ---"
     ),
     # --log-requests, as text and as JSON (0.5.23 srt/utils/request_logger.py)
-    requests=re.compile(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
-    serves=re.compile(r"^(?:Prefill|Decode) batch\b|\"(?:GET /health_generate|POST /\S+) HTTP/\S+ 200 OK$"),
+    requests=regex(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
+    serves=regex(r"^(?:Prefill|Decode) batch\b|\"(?:GET /health_generate|POST /\S+) HTTP/\S+ 200 OK$"),
     # up to 0.2 run_tp_server, and with rpyc exposed_init_model; 0.5.23 srt/managers/scheduler.py, cli/main.py
-    ends=re.compile(
+    ends=regex(
         r'", line \d+, in (?:run_(?:scheduler|detokenizer|data_parallel_controller|tp_server)(?:_process)?'
         r"|exposed_init_model)$|/(?:sglang/launch_server\.py|bin/sglang)\", line \d+, in <module>$"
     ),
     # 0.5.23 srt/entrypoints/openai/serving_base.py: logged, and the request is answered with an error
-    caught=re.compile(
+    caught=regex(
         r'/sglang/srt/entrypoints/(?:openai/\w+\.py", line \d+, in \w|http_server\.py", line \d+, in generate)'
     ),
-    died=re.compile(
+    died=regex(
         r"Rank (?P<n>\d+) scheduler (?:died|is dead)|Subprocess (?:scheduler_(?P<m>\d+)|\w+) \(pid=(?P<pid>\d+)\)"
     ),
     # logged when set_device fails (sglang 0.4.6 init_torch_distributed)
-    hints=((re.compile(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES"), "invalid_device"),),
+    hints=((regex(r"\bContext: self\.device=|Context: .*CUDA_VISIBLE_DEVICES"), "invalid_device"),),
     others=(
         OtherText(
             "a router's log",
-            re.compile(
+            regex(
                 r"sglang_router(?:_rs)?\b|\[Router \(Rust\)\]|\bsgl_model_gateway\b|\bsmg(?:::|_)|Starting router on"
             ),
             (
                 (
-                    re.compile(r"[Ww]aiting for (?:workers?|worker registration)"),
+                    regex(r"[Ww]aiting for (?:workers?|worker registration)"),
                     "it waits for workers to become healthy",
                 ),
                 (
-                    re.compile(r"(?i)all workers (?:are )?healthy|workers? (?:is|are|became|become) healthy now"),
+                    regex(r"(?i)all workers (?:are )?healthy|workers? (?:is|are|became|become) healthy now"),
                     "its workers are healthy",
                 ),
                 (
-                    re.compile(r"(?i)worker\S* .*(?:unhealthy|health check failed|failed to become healthy)"),
+                    regex(r"(?i)worker\S* .*(?:unhealthy|health check failed|failed to become healthy)"),
                     "a worker is not healthy",
                 ),
                 (
-                    re.compile(r"(?i)timeout \S+ waiting for workers|timed? ?out waiting for workers"),
+                    regex(r"(?i)timeout \S+ waiting for workers|timed? ?out waiting for workers"),
                     "it gave up waiting for workers",
                 ),
             ),
         ),
         OtherText(
             "the log of a program that starts a server",
-            re.compile(
+            regex(
                 r"\bolmocr\b|(?i:please wait for \S+ server to become ready|waiting for (?:the )?\S* ?server to "
                 r"(?:become ready|start|be ready)|server (?:process|task) (?:ended|exited|died))"
             ),
             (
                 (
-                    re.compile(r"(?i)please wait for|waiting for .*server"),
+                    regex(r"(?i)please wait for|waiting for .*server"),
                     "it waits for the server, whose own log is elsewhere",
                 ),
                 (
-                    re.compile(r"(?i)server (?:process|task) (?:ended|exited|died)"),
+                    regex(r"(?i)server (?:process|task) (?:ended|exited|died)"),
                     "the server that it started has ended",
                 ),
-                (re.compile(r"(?i)server is (?:ready|up)"), "the server that it started is ready"),
+                (regex(r"(?i)server is (?:ready|up)"), "the server that it started is ready"),
             ),
         ),
     ),

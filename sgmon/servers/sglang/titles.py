@@ -6,12 +6,11 @@ detokenizer_manager.py, managers/data_parallel_controller.py, entrypoints/http_s
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model import Role
+from sgmon.patterns import regex
 
 #: in any order; the longer names first, so that ATTN_CP0 is not read as CP0
-_TOKEN = re.compile(r"(?:(?<=[_\s:])|^)(ATTN_CP|MOE_DP|DP|PP|TP|EP)(\d+)(?=$|[_\s])")
+_TOKEN = regex(r"(?:(?<=[_\s:])|^)(ATTN_CP|MOE_DP|DP|PP|TP|EP)(\d+)(?=$|[_\s])")
 _PREFIXES = ("sglang::", "sgl_diffusion::")
 #: the start of the name after the prefix -> role
 _NAMES = (

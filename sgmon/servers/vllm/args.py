@@ -6,8 +6,7 @@ several letters: ``-tp 2``, ``-dp 2``.
 
 from __future__ import annotations
 
-import re
-
+from sgmon.patterns import regex
 from sgmon.servers.family import ReadConfig
 from sgmon.servers.flags import Flags
 
@@ -80,7 +79,7 @@ _SHORT = {
     "dpe": "data_parallel_external_lb",
     "dpm": "data_parallel_multi_port_external_lb",
 }
-_SWITCH_SHAPE = re.compile(r"^(?:no|enable|disable|skip|trust|use|allow|show|return|async|calculate|enforce)_|^O\d")
+_SWITCH_SHAPE = regex(r"^(?:no|enable|disable|skip|trust|use|allow|show|return|async|calculate|enforce)_|^O\d")
 FLAGS = Flags(_ALIASES, _SWITCHES, _SWITCH_SHAPE, model="model")
 
 

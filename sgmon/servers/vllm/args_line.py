@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model.server import ServerArgs
+from sgmon.patterns import regex
 from sgmon.servers.literals import values_after
 from sgmon.servers.vllm.server_args import from_mapping
 
-_START = re.compile(r"(?:non-default )?args: (?:(?P<call>Namespace\()|(?P<dict>\{))")
+_START = regex(r"(?:non-default )?args: (?:(?P<call>Namespace\()|(?P<dict>\{))")
 #: in every such line
 KEY = "args: "
 

@@ -13,10 +13,11 @@ import re
 from functools import lru_cache
 
 from sgmon.model.server import ServerArgs
+from sgmon.patterns import regex
 from sgmon.servers.family import Heads, LogRules
 from sgmon.servers.vllm.args_line import KEY, parse_args_line
 
-_TOKENS = re.compile(r"[_ ](DP|PP|PCP|TP|DCP)(\d+)")
+_TOKENS = regex(r"[_ ](DP|PP|PCP|TP|DCP)(\d+)")
 _LEVEL = r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _DATE = r"\d\d-\d\d \d\d:\d\d:\d\d"
 _WHERE = r"\[?[\w./<>-]+:\d+\]"
@@ -80,35 +81,33 @@ def named_alone(named: str) -> str:
 RULES = LogRules(
     family="vllm",
     folder="sgmon.servers.vllm",
-    record=re.compile(
+    record=regex(
         rf"(?=\(|{_LEVEL} \d)(?=(?:{_OUTER}|{_STAMP}))"
         rf"(?:(?:{_OUTER})*\((?P<ranks>{_NAME}){_COMMA} pid=(?P<pid>\d+){_IP}\) ?(?:{_TAG}(?={_STAMP}))?)?"
         rf"(?:(?P<level>{_LEVEL}) (?P<time>{_DATE}) {_WHERE} ?)?"
     ),
     # (?=[...]): what it can begin with; at any other character the search goes on at once
-    inner=re.compile(rf"(?=[(DIWEC])(?<!\d\) )(?<!\d\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
+    inner=regex(rf"(?=[(DIWEC])(?<!\d\) )(?<!\d\))(?:(?:{_OUTER})+(?:{_TAG})?)?{_STAMP}"),
     inner_hints=("INFO ", "WARNING ", "ERROR ", "DEBUG ", "CRITICAL "),
     dated="",
     heads=Heads(
-        time=re.compile(rf"(?:{_OUTER}){{0,3}}(?:{_TAG})?{_LEVEL} ({_DATE}) "),
+        time=regex(rf"(?:{_OUTER}){{0,3}}(?:{_TAG})?{_LEVEL} ({_DATE}) "),
         worker=is_worker,
         rank_of=rank_of_number,
         first="VllmWorkerProcess",
-        repeats=re.compile(
+        repeats=regex(
             r"(?:^|\) )Process (?:EngineCore|DPEngineCore|ApiServer|APIServer|VllmWorker|SpawnProcess)\S*:"
         ),
-        last_frame=re.compile(
-            r'File "(?:\S*/bin/vllm|<frozen runpy>|\S*/vllm/entrypoints/\S+)", line \d+, in <module>'
-        ),
+        last_frame=regex(r'File "(?:\S*/bin/vllm|<frozen runpy>|\S*/vllm/entrypoints/\S+)", line \d+, in <module>'),
         # 0.5.5 ... 0.33.0: only exceptions of which a worker or an engine ends; others are benign_header
-        raises=re.compile(
+        raises=regex(
             rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:core|engine|multiproc_executor|worker_base|multiproc_worker_utils"
             r"|ray_utils|stage_engine_core_proc)\.py:\d+\]"
         ),
-        prints=re.compile(r"(?:.*\) )?\((?:EngineCore|Worker|VllmWorker)[\w -]*(?:=\d+)? pid=\d+\) ?"),
+        prints=regex(r"(?:.*\) )?\((?:EngineCore|Worker|VllmWorker)[\w -]*(?:=\d+)? pid=\d+\) ?"),
     ),
     rank=rank_of_name,
-    speaks=re.compile(
+    speaks=regex(
         r"(?=[(DIWECLvM/\"])(?:\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
         r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor"
         r"|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
@@ -119,23 +118,23 @@ RULES = LogRules(
     ),
     args=parse_args_line,
     restart=KEY,
-    version=re.compile(
+    version=regex(
         r"(?:vLLM (?:OpenAI )?(?:API )?server version|LLM engine \(|█ {1,2}version|Launching vLLM \()\s*v?"
         r"(\d+\.\d+[\w.+]*)"
     ),
     more=("LLM engine (v", "server version ", "█ version ", "█  version ", "Launching vLLM (v"),
-    fatal_header=re.compile(
+    fatal_header=regex(
         r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
         r"|Engine background task failed"
         r"|EngineCore(?:Proc)? (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
     ),
     # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it
-    benign_header=re.compile(
+    benign_header=regex(
         r"Exception in ASGI application|Error in inspecting model architecture|Invocation of \w+ method failed"
     ),
-    requests=re.compile(r"Received request \S+: |Generated response \S+: "),
-    serves=re.compile(r"Avg prompt throughput: |\" 200 OK$"),
-    died=re.compile(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
+    requests=regex(r"Received request \S+: |Generated response \S+: "),
+    serves=regex(r"Avg prompt throughput: |\" 200 OK$"),
+    died=regex(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
     gates=(
         "INFO",
         "rror",
@@ -162,7 +161,7 @@ RULES = LogRules(
         ("AutoTuner", "jit_flashinfer"),
         ("utotun", "jit_flashinfer"),
     ),
-    probe=re.compile(
+    probe=regex(
         r'"GET /(?:health|metrics|ping|version|load)(?:\?\S*)? HTTP/'
         r"|No available (?:shared memory broadcast )?block found in|Waiting for READY message from DP Coordinator"
         r"|Waiting for \d+ (?:local, \d+ remote )?core engine proc|Waiting for creating a placement group"

@@ -7,17 +7,16 @@ A worker is "Worker" while the groups are made and gets its rank before it loads
 
 from __future__ import annotations
 
-import re
-
 from sgmon.model import Role
+from sgmon.patterns import regex
 
-_TITLE = re.compile(
+_TITLE = regex(
     r"[^\s:/]+::(?:(?P<worker>Worker)|(?P<engine>(?:DP)?EngineCore)|(?P<controller>DPCoordinator)|(?P<api>ApiServer|APIServer)"
     r"|(?P<ray>RayWorkerWrapper|RayWorkerProc))(?P<ranks>(?:_[A-Z]+\d+|_\d+)*)(?:$|[ .])"
 )
-_TOKEN = re.compile(r"_(DP|PP|PCP|TP|DCP)(\d+)")
+_TOKEN = regex(r"_(DP|PP|PCP|TP|DCP)(\d+)")
 #: the first 15 bytes of a title, behind the prefix
-_COMM = re.compile(r"::(Worker|(?:DP)?EngineC|DPCoord|APIServ|ApiServ|RayWork)")
+_COMM = regex(r"::(Worker|(?:DP)?EngineC|DPCoord|APIServ|ApiServ|RayWork)")
 _COMM_ROLES = {
     "Worker": Role.WORKER,
     "RayWork": Role.WORKER,
