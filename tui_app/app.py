@@ -19,13 +19,14 @@ from textual.screen import Screen
 
 from sgmon.commands import NO_SERVER
 from sgmon.settings import Settings
+from sgmon.signals import told_of
 from tui_app.messages import EngineFailed, SnapshotArrived, TerminalGone
 from tui_app.notices import notices
 from tui_app.overview import Overview
 from tui_app.removed_widgets import ForgettingApp
 from tui_app.selecting import ends_selection
 from tui_app.session import EngineLike, NoServerError, Session
-from tui_app.stopping import Watchdog, stop_signals
+from tui_app.stopping import Watchdog
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES, keep
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class SgmonApp(ForgettingApp):
     def run(self, *args: Any, **options: Any) -> int | None:
         """As usual, and SIGTERM and SIGHUP restore the terminal."""
         self.watchdog = Watchdog()
-        with stop_signals(self.request_stop):
+        with told_of((signal.SIGTERM, signal.SIGHUP), lambda number: self.request_stop(128 + number)):
             try:
                 return super().run(*args, **options)
             finally:
@@ -195,7 +196,7 @@ class SgmonApp(ForgettingApp):
     # ending
 
     def request_stop(self, return_code: int) -> None:
-        """From a signal handler: ask the loop to end, and make sure that it does."""
+        """From any thread: ask the loop to end, and make sure that it does. The loop may be blocked on a terminal."""
         self._arm(return_code)
         if self._running_loop is not None:
             self._running_loop.call_soon_threadsafe(lambda: self.exit(return_code=return_code))

@@ -1,15 +1,12 @@
-"""Ending under all circumstances: signals that restore the terminal, and a watchdog for a terminal that hangs."""
+"""Ending under all circumstances: a watchdog for a terminal that hangs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable, Iterator
-from types import FrameType
 
 GRACE_S = 3.0
 #: leave the alternate screen, show the cursor, mouse and paste modes off
@@ -56,24 +53,3 @@ def _restore_terminal(saved: list[object] | None) -> None:
         fd = sys.__stderr__.fileno()  # type: ignore[union-attr]
         os.set_blocking(fd, False)
         os.write(fd, _RESTORE)
-
-
-@contextlib.contextmanager
-def stop_signals(stop: Callable[[int], None]) -> Iterator[None]:
-    """Call ``stop(128 + number)`` on SIGTERM and SIGHUP.
-
-    Plain handlers, not the loop's: those do not run while the loop is blocked on a terminal that takes no output.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        stop(128 + number)
-
-    old = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, previous in old.items():
-            signal.signal(number, previous)

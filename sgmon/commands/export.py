@@ -31,6 +31,7 @@ from sgmon.export.fleet.answers import HOLD_S
 from sgmon.export.fleet.metrics import metrics
 from sgmon.export.fleet.web import MetricsText, Newest, WebServer
 from sgmon.paths import write_whole
+from sgmon.signals import told_of
 from sgmon.watch.engine import Engine
 
 if TYPE_CHECKING:
@@ -102,17 +103,16 @@ def run(args: argparse.Namespace) -> int:
 def _until_ended(engine: Engine, write: Callable[[], str] | None = None) -> int:
     """Watch until SIGTERM or Ctrl-C. write: called each ``TEXTFILE_S``; says what went wrong, "" for nothing."""
     ended = threading.Event()
-    for number_of_signal in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number_of_signal, lambda *_: ended.set())
-    engine.start()
     trouble = ""
-    while not ended.wait(TEXTFILE_S if trouble or write is None or engine.snapshot.looked_for else 1.0):
-        if engine.ended.is_set():
-            print(f"sgmon: the watch has ended: {engine.failure or 'nothing is left to read'}", file=sys.stderr)
-            return FAILED
-        before, trouble = trouble, write() if write is not None else ""
-        if trouble and trouble != before:
-            print(f"sgmon: {trouble}", file=sys.stderr)
+    with told_of((signal.SIGTERM, signal.SIGINT), lambda _: ended.set()):
+        engine.start()
+        while not ended.wait(TEXTFILE_S if trouble or write is None or engine.snapshot.looked_for else 1.0):
+            if engine.ended.is_set():
+                print(f"sgmon: the watch has ended: {engine.failure or 'nothing is left to read'}", file=sys.stderr)
+                return FAILED
+            before, trouble = trouble, write() if write is not None else ""
+            if trouble and trouble != before:
+                print(f"sgmon: {trouble}", file=sys.stderr)
     return 0
 
 

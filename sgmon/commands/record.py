@@ -17,6 +17,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.export.text import progress_line
 from sgmon.model import ProbeStatus, Snapshot
 from sgmon.recording.writer import NAME, Recorder
+from sgmon.signals import told_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,12 +62,11 @@ def run(args: argparse.Namespace) -> int:
         if args.until_end and snapshot.verdict.state in ("ready", "crashed", "ended"):
             source.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: source.stop())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal may go; the recording stays
-    engine.subscribe(look)
-    engine.run_here()
-    engine.stop()
+    with told_of((signal.SIGTERM, signal.SIGINT), lambda _: source.stop()):
+        engine.subscribe(look)
+        engine.run_here()
+        engine.stop()
     lost = f" ({recorder.trouble().error})" if recorder.trouble().error else ""
     failed = f"{engine.failure}; recorded up to then" if engine.failure else "recorded"
     speaker.say(f"{failed} in {path}{lost}; {progress_line(last)}")

@@ -31,6 +31,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
 from sgmon.model import Snapshot
+from sgmon.signals import told_of
 from sgmon.units import duration
 from sgmon.watch.engine import Engine
 
@@ -160,25 +161,22 @@ def wait_for(engine: Engine, waiting: Waiting, at_end: AtEnd, *, quiet: bool = F
         if over:
             engine.source.stop()
 
-    old = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     asked_to_end = 0
 
-    def end(number: int, _: object) -> None:
+    def end(number: int) -> None:
         nonlocal asked_to_end
         asked_to_end = asked_to_end or number
         engine.source.stop()
 
-    for number in old:
-        signal.signal(number, end)
-    engine.subscribe(look)
-    engine.run_here()
-    for line in narrator.end():
-        speaker.say(line)
-    if waiting.is_late and not quiet:
-        speaker.say(f"not ready in {duration(waiting.timeout_s)}: gave up (--timeout)")
-    engine.stop()
-    for number, handler in old.items():  # what follows may hang on a terminal: it can be ended
-        signal.signal(number, handler)
+    with told_of((signal.SIGTERM, signal.SIGINT), end):
+        engine.subscribe(look)
+        engine.run_here()
+        for line in narrator.end():
+            speaker.say(line)
+        if waiting.is_late and not quiet:
+            speaker.say(f"not ready in {duration(waiting.timeout_s)}: gave up (--timeout)")
+        engine.stop()
+    # what follows may hang on a terminal: it can be ended
     code = waiting.code
     if code is None:  # as a shell sees a process that a signal ended
         code = 128 + asked_to_end if asked_to_end else FAILED

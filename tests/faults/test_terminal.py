@@ -126,8 +126,8 @@ def ended(pid: int) -> int | None:
 # commands without a screen
 
 
-def started(world: World, *words: str, **more: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tui_app.cli", *words, "--no-gpu", "--proc-root", str(world.fake)]
+def started(world: World, *words: str, program: str = "tui_app.cli", **more: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", program, *words, "--no-gpu", "--proc-root", str(world.fake)]
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))}
     options: dict[str, object] = {"stdout": -1, "stderr": -1, "text": True, "env": own, **more}
     return subprocess.Popen(command, **options)  # type: ignore[call-overload, no-any-return]
@@ -144,6 +144,19 @@ def test_a_signal_ends_wait(world: World, number: signal.Signals) -> None:
         _, said = child.communicate(timeout=LIMIT_S)
         assert child.returncode == 128 + number, said  # as a shell sees it
         assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("words", [("wait", "--timeout", "300"), ("record", "FILE")])
+def test_a_signal_comes_while_the_main_thread_holds_a_lock(
+    world: World, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    named = [str(tmp_path / "start.jsonl") if word == "FILE" else word for word in words]
+    with started(world, *named, program="tests.faults.interrupted") as child:
+        try:
+            _, said = child.communicate(timeout=LIMIT_S)
+        finally:
+            child.kill()
+        assert child.returncode >= 0 and "Traceback" not in said, said
 
 
 def test_nobody_reads_the_output(world: World) -> None:

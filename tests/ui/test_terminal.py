@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
+from tests.waiting import eventually
 
 ROWS, COLUMNS = 24, 80
 
@@ -200,6 +201,23 @@ def test_after_a_storm_of_resizes_the_screen_has_the_last_size(terminal: Termina
     while "quit" not in terminal.screen.display[29] or "STALLED" not in terminal.screen.display[0]:
         assert time.monotonic() < deadline, terminal.screen.display
         terminal.read_some()
+
+
+@pytest.mark.slow
+def test_of_two_resizes_the_second_stays_though_it_comes_while_the_first_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    asked = tmp_path / "asked"
+    with closing(Terminal("tests.ui.slow_size", "stuck", str(asked))) as terminal:
+        terminal.read_until(b"STALLED")
+        fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 49, 118, 0, 0))
+        eventually(asked.exists)
+        terminal.screen.resize(30, 100)
+        fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        deadline = time.monotonic() + 40
+        while "quit" not in terminal.screen.display[29] or "STALLED" not in terminal.screen.display[0]:
+            assert time.monotonic() < deadline, terminal.screen.display
+            terminal.read_some()
 
 
 @pytest.mark.slow

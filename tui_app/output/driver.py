@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import termios
+import threading
 import time
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 
 from tui_app.messages import TerminalGone
 from tui_app.output.cells import Row, blank, put
@@ -21,8 +24,9 @@ from tui_app.output.sender import Abilities
 from tui_app.output.thin import Savings, frugal_rows, without_rules
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.color import ColorSystem
-    from textual.geometry import Size
     from textual.message import Message
 
 _CLEAR = "\x1b[m\x1b[H\x1b[2J"
@@ -210,8 +214,23 @@ class CellDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         self._sent = None
+        size = self._get_terminal_size()
         super().start_application_mode()
         _end_translation(self.fileno)
+        if threading.current_thread() is threading.main_thread():
+            # Textual asks for the size in the handler, which the next signal may interrupt between the answer and its
+            # message: the older size then comes last, and stays
+            signal.signal(signal.SIGWINCH, self._size_has_changed)
+            if self._get_terminal_size() != size:
+                self._size_has_changed()
+
+    def _size_has_changed(self, number: int = 0, frame: FrameType | None = None) -> None:
+        if not self._in_band_window_resize:  # the terminal sends sizes itself
+            asyncio.run_coroutine_threadsafe(self._ask_size(), self._loop)
+
+    async def _ask_size(self) -> None:
+        size = Size(*self._get_terminal_size())
+        self._app.post_message(events.Resize(size, size))
 
 
 def _size(frame: str) -> int:
