@@ -31,7 +31,7 @@ from sgmon.discovery import TargetError, find
 from sgmon.export.fleet.answers import CHECKS, answer
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text
-from sgmon.model import Event, Evidence, NextStep, ProbeStatus, Server, Snapshot, Verdict
+from sgmon.model import Event, Evidence, NextStep, ProbeStatus, Snapshot, Verdict
 from sgmon.settings import Settings
 from sgmon.units import duration
 from sgmon.watch.engine import Engine
@@ -246,18 +246,10 @@ def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
     else:
         reads_log = server.log_kind in ("file", "deleted") and not asked.streams
         parts["its processes"] = not snapshot.procs.processes and "procs" not in failed
-        parts["its port"] = snapshot.port is None and "port" not in failed and _has_port(snapshot, server)
+        parts["its port"] = snapshot.port is None and "port" not in failed and not server.args.headless
         log_seen = snapshot.log.size is not None or any(status.name == "log" for status in snapshot.probes)
         parts["its log"] = reads_log and not log_seen
     return tuple(words for words, lacks in parts.items() if lacks)
-
-
-def _has_port(snapshot: Snapshot, server: Server) -> bool:
-    """Whether a reading of the port is to come: a headless node has none, and where no argument is known, one that
-    nobody of the server listens on is none of it."""
-    if server.args.headless:
-        return False
-    return server.args_known or not any(status.name == "port" for status in snapshot.probes)
 
 
 def _missing_there(snapshot: Snapshot, asked: Asked) -> tuple[str, ...]:

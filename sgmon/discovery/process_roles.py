@@ -27,11 +27,16 @@ def role_of(argv: tuple[str, ...], family: ServerFamily) -> Role:
     titled = family.discovery.role_of(argv)
     if titled is not Role.OTHER:
         return titled
-    if any(_SPAWN in word for word in argv[1:]):
+    if is_spawned(argv):
         return Role.IMPORTING
     if is_tracker(argv):
         return Role.RESOURCE_TRACKER
     return Role.COMPILER if is_compiler(argv) else Role.OTHER
+
+
+def is_spawned(argv: tuple[str, ...]) -> bool:
+    """Whether this is a child of Python's multiprocessing, start method "spawn", that has no title yet."""
+    return any(_SPAWN in word for word in argv[1:])
 
 
 def is_tracker(argv: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sgmon.discovery import tree
 from sgmon.discovery.process_roles import is_tracker, role_of
+from sgmon.discovery.untitled import untitled_workers
 from sgmon.model import Role
 from sgmon.proc import files, stat
 from sgmon.proc.guard import CallGuard, HungError
@@ -72,7 +73,8 @@ def look(root: str) -> Scan:
         if owner is not None:
             titled[pid] = owner
     workers = {pid: owner for pid, owner in titled.items() if owner.discovery.role_of(argvs[pid]) in _RANKS}
-    hidden = _add_engines(root, launchers, titled, table, argvs)
+    spawned = untitled_workers(root, argvs, table, launchers, titled)
+    hidden = _add_engines(root, launchers, {**titled, **spawned}, table, argvs)
     tops = [one for pid, one in launchers.items() if not _within(launchers, pid, table)]
     tops = [_renamed(one, workers, table) for one in tops]
     tops.sort(key=lambda one: (one.stat.start_ticks, one.stat.pid), reverse=True)

@@ -22,7 +22,8 @@ class Listener(Struct, frozen=True):
 
 
 class PortReading(Struct, frozen=True):
-    """One look at host:port, or at a UNIX socket. port 0: the server picks one that is not known yet (why: ``note``).
+    """One look at host:port, or at a UNIX socket. port 0: it is not known, as where the server picks it, or where
+    nothing tells its arguments (why: ``note``).
 
     answer: "refused" (nothing listens), "no_response" (accepts, no answer in time), "http" (status set),
     "reset", "timeout" (no connect), "skipped" (not probed: why in ``note``).
@@ -47,14 +48,14 @@ class PortReading(Struct, frozen=True):
         """ "port 30000", "the UNIX socket /run/v.sock": what is looked at, in words."""
         if self.uds:
             return f"the UNIX socket {self.uds}"
-        return f"port {self.port}" if self.port else "the port that the server picks"
+        return f"port {self.port}" if self.port else "the server's port, which is not known"
 
     @property
     def port_missing(self) -> str:
         """Why there is no number of a port, in words; "" where there is one."""
         if self.uds:
             return "it serves on a UNIX socket"
-        return "" if self.port else self.note or "the server picks its port, which is not known yet"
+        return "" if self.port else self.note or "the server's port is not known"
 
     @property
     def where(self) -> str:
@@ -63,7 +64,7 @@ class PortReading(Struct, frozen=True):
             return f"unix:{self.uds}"
         bare = (self.asked or self.host).strip("[]")
         host = f"[{bare}]" if ":" in bare else bare
-        return f"{host}:{self.port}" if self.port else "a port that the server picks"
+        return f"{host}:{self.port}" if self.port else "a port that is not known"
 
     @property
     def curl(self) -> str:

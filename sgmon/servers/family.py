@@ -51,6 +51,8 @@ class Discovery(Struct, frozen=True):
     rank_below: (rank of the parent, own rank) -> rank. titled: (version) -> whether its processes get titles; where
     they do not, their place in birth order is all there is. forks: children may be forks that look like their parent.
     by_ray: whether Ray starts the workers, which are then no descendants of the launcher.
+    own_env: how the names of the environment variables begin that the family's code sets in its own process before it
+    spawns: a child has them in its environment, its parent did not begin with them.
     """
 
     recognise: Callable[[tuple[str, ...]], Launch | None]
@@ -66,6 +68,7 @@ class Discovery(Struct, frozen=True):
     titled: Callable[[str], bool] = field(default=lambda version: True)
     forks: bool = False
     by_ray: Callable[[ServerArgs], bool] = field(default=lambda args: False)
+    own_env: tuple[str, ...] = ()
 
 
 class OtherText(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sgmon.model.roles import Role
 from sgmon.servers import diffusion, sglang, vllm
 from sgmon.servers.family import Launch, LogRules, ServerFamily, unknown_family
@@ -37,6 +39,15 @@ def family_of_title(argv: tuple[str, ...]) -> ServerFamily | None:
     """The family that gives its processes such a title; None for a process that is none of theirs."""
     for family in _FOUND.values():
         if family.discovery.role_of(argv) is not Role.OTHER:
+            return family
+    return None
+
+
+def family_of_own_env(names: Iterable[str]) -> ServerFamily | None:
+    """The family whose code sets environment variables of these names before it spawns; None for none of them."""
+    given = tuple(names)
+    for family in _FAMILIES.values():
+        if any(name.startswith(family.discovery.own_env) for name in given):
             return family
     return None
 

@@ -177,6 +177,31 @@ def test_an_engine_whose_only_titled_process_is_the_detokenizer(fake):
     assert seen.server is not None and seen.server.pid == 100 and seen.orphans == ()
 
 
+@pytest.mark.parametrize(("name", "family"), [("SGLANG_RUN_ID", "sglang"), ("VLLM_WORKER_MULTIPROC_METHOD", "vllm")])
+def test_a_program_of_ones_own_is_found_while_its_workers_import(fake, name, family):
+    """They have no titles for up to a minute; their parent has set variables that it did not begin with."""
+    fake.add(100, ["python3", "start.py"], environ={"PATH": "/bin"})
+    fake.add(109, TRACKER, ppid=100)
+    fake.add(110, SPAWN, ppid=100, environ={"PATH": "/bin", name: "x"})
+    for settings in (Settings(), Settings(pid=100), Settings(pid=110)):
+        seen = find(fake.root, settings)
+        assert seen.server is not None and (seen.server.pid, seen.server.family) == (100, family)
+        assert [c.pid for c in seen.candidates] == [100] and seen.orphans == ()
+
+
+def test_children_of_multiprocessing_of_other_programs_are_no_server(fake):
+    """Variables that the user gave are in both environments; a title blanks the parent's; init has other ones."""
+    fake.add(100, ["python3", "train.py"], environ={"SGLANG_USE_CPU_ENGINE": "1"})
+    fake.add(110, SPAWN, ppid=100, environ={"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"})
+    fake.add(200, "acme: training", environ={})
+    fake.add(210, SPAWN, ppid=200, environ={"SGLANG_USE_CPU_ENGINE": "1"})
+    fake.add(310, SPAWN, ppid=1, environ={"SGLANG_USE_CPU_ENGINE": "1"})
+    fake.add(400, ["/usr/bin/runsv", "x"], exe="/usr/bin/runsv", environ={"PATH": "/bin"})
+    fake.add(410, SPAWN, ppid=400, environ={"SGLANG_USE_CPU_ENGINE": "1"})
+    seen = find(fake.root, Settings())
+    assert seen.candidates == () and seen.orphans == ()
+
+
 def test_a_parent_whose_program_is_hidden_says_neither_server_nor_orphan(fake):
     fake.add(100, "acme: chat model", exe="/gone")
     (fake.root / "100" / "exe").unlink()

@@ -24,6 +24,7 @@ from sgmon.servers import registry
 from tests.proc.fake import FakeProc
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+NOT_FOUND = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 STARTING = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -280,7 +281,20 @@ def test_a_port_that_is_not_known_is_asked_only_where_the_server_listens(watch, 
         reading = PortProbe(watch(unknown)).read()
         other.kill()
     assert (unknown.port, bool(requests)) == (None, listens)
-    assert (reading is not None and reading.status == 200) == listens
+    assert reading.status == (200 if listens else None)
+    if not listens:
+        assert (reading.answer, reading.port, reading.where) == ("skipped", 0, "a port that is not known")
+        assert "its arguments are not, and its launcher listens on none" in reading.note
+
+
+@pytest.mark.parametrize(("reply", "answers"), [(OK, "http"), (STARTING, "http"), (NOT_FOUND, "skipped")])
+def test_a_port_that_no_argument_tells_is_found_by_the_launchers_socket(watch, reply, answers):
+    """A start by a script of one's own whose output is lost. A program around an engine may have HTTP of its own."""
+    unknown = Server(pid=os.getpid(), start_ticks=1, args=ServerArgs(known=False))
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as http:
+        answer(http, reply)
+        reading = PortProbe(watch(unknown)).read()
+        assert (reading.port, reading.answer) == (http.getsockname()[1], answers)
 
 
 def test_http_switched_off(watch, listener):
@@ -425,7 +439,10 @@ def test_a_port_that_the_server_picks_is_found_by_its_sockets(watch):
         asked_internal = answer(internal, OK)
         before = probe.read()
         assert (before.port, before.answer, before.listeners) == (0, "skipped", ())
-        assert before.note == "the server picks its port (--port 0) when it opens it: nothing to ask yet"
+        assert (
+            before.note
+            == "the server picks its port (--port 0), and its launcher listens on none: nothing to ask yet"
+        )
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as http:
             answer(http, OK)
             reading = probe.read()

@@ -15,7 +15,6 @@ from sgmon.model import (
     LogState,
     PortReading,
     ProbeReading,
-    ProbeStatus,
     Process,
     ProcsReading,
     Role,
@@ -111,7 +110,7 @@ def test_what_did_not_answer_in_time_is_unknown_and_named() -> None:
 
 
 def test_a_node_without_a_port_is_not_asked_for_one() -> None:
-    """vLLM's --headless; and a server of which no argument is known, where nobody of it listens yet."""
+    """vLLM's --headless. Where no argument is known the port says so itself (``tests/probes/test_port.py``)."""
     headless = replace(SERVER.server, args=ServerArgs(headless=True), family="vllm")
     assert headless.port is None
     snapshot, _ = seen(ServerReading(headless), PROCS, log(1.0))
@@ -119,7 +118,7 @@ def test_a_node_without_a_port_is_not_asked_for_one() -> None:
     hidden = replace(SERVER.server, args=ServerArgs(known=False))
     snapshot = Snapshot(server=hidden, procs=PROCS, log=LogState(size=1))
     assert missing(snapshot) == ("its port",)
-    assert missing(replace(snapshot, probes=(ProbeStatus("port"),))) == ()
+    assert missing(replace(snapshot, port=PortReading("127.0.0.1", 0, "skipped"))) == ()
 
 
 def test_what_is_certain_stands_though_the_look_was_not_finished() -> None:

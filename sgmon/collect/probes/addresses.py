@@ -12,6 +12,10 @@ _LOOPBACK = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 #: uvicorn asks for a queue of 2048, ZeroMQ for one of 100; the kernel cuts both to its own limit
 _HTTP_BACKLOG = 1024
 
+#: why the number of a port is not in the arguments, as the beginning of a sentence
+PICKS = "the server picks its port (--port 0)"
+UNTOLD = "the server's port is not known, as its arguments are not"
+
 
 def asked_host(host: str, listeners: Sequence[Listener]) -> str:
     """The address to connect to, as a URL has it: that of the server's own socket, else of the first, else ``host``;
@@ -33,7 +37,8 @@ def reachable(host: str) -> frozenset[str]:
 
 
 class PickedPort:
-    """The port of a server that picks it itself (``--port 0``), from the sockets on which its launcher listens.
+    """The port of a server that picks it itself (``--port 0``), or whose arguments are not known, from the sockets on
+    which its launcher listens.
 
     Its other sockets (ZeroMQ) have a short accept queue. Nothing is asked to find out, because not every socket bears
     a request. Once found, the port stays.
@@ -45,9 +50,9 @@ class PickedPort:
         self._server: tuple[int, int] | None = None
         self._port: int | None = None
 
-    def find(self, server: tuple[int, int], host: str) -> tuple[int | None, str]:
-        """The port, or None and why it is not known. server: pid and start. Raises OSError where nothing can be
-        read."""
+    def find(self, server: tuple[int, int], host: str, why: str = PICKS) -> tuple[int | None, str]:
+        """The port, or None and why it is not known. server: pid and start; why: why its arguments do not tell it.
+        Raises OSError where nothing can be read."""
         if server != self._server:
             self._server, self._port = server, None
         if self._port is not None:
@@ -61,9 +66,9 @@ class PickedPort:
             self._port = ports[0]
             return self._port, ""
         if not ports:
-            return None, "the server picks its port (--port 0) when it opens it: nothing to ask yet"
+            return None, f"{why}, and its launcher listens on none: nothing to ask yet"
         named = ", ".join(str(port) for port in ports[:5])
-        return None, f"the server picks its port (--port 0), and listens on several: {named}; name it with --port"
+        return None, f"{why}, and its launcher listens on several: {named}; name it with --port"
 
     def _somaxconn(self) -> int:
         try:

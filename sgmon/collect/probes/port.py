@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sgmon.collect.probes.addresses import PickedPort, asked_host, reachable
+from sgmon.collect.probes.addresses import PICKS, UNTOLD, PickedPort, asked_host, reachable
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.health_request import Answer, Target, health_client, speaks_tls
 from sgmon.collect.probes.listeners import Listeners
@@ -73,6 +73,8 @@ class PortProbe:
         reading = self._look(server)
         if reading is not None and reading.answer == "":
             reading = self._ask(reading, server)
+            if server is not None and not server.args_known and self._watched.settings.port is None:
+                reading = _only_if_its(reading)
         if reading is None:
             return None
         self.interval_s = self._next(reading)
@@ -108,21 +110,20 @@ class PortProbe:
             return None  # who listens on its default port is a stranger
         if asked is None and args.picks_port:
             return self._look_for_port(server)
-        guessed = asked is None and server.port is None
         reading = self._look_at(server.pid, args.host, asked or server.port or family.default_port)
-        if guessed and not any(listener.ours for listener in reading.listeners):
-            return None  # who listens on a port that nobody has named is a stranger
+        if asked is None and server.port is None and not any(listener.ours for listener in reading.listeners):
+            return self._look_for_port(server, UNTOLD)  # who listens on a port that nobody has named is a stranger
         return reading
 
-    def _look_for_port(self, server: Server) -> PortReading:
-        host = server.args.host
+    def _look_for_port(self, server: Server, untold: str = PICKS) -> PortReading:
+        host = server.args.host if server.args_known else ""
         try:
-            port, why = self._picked.find(server.key, host)
+            port, why = self._picked.find(server.key, host, untold)
         except OSError as err:
-            port, why = None, f"the server picks its port, and its sockets cannot be read: {err.strerror}"
+            port, why = None, f"{untold}, and its sockets cannot be read: {err.strerror}"
         if port is None:
-            return PortReading(host=host, port=0, answer="skipped", path=self._path, note=why)
-        return self._look_at(server.pid, host, port)
+            return PortReading(host=server.args.host, port=0, answer="skipped", path=self._path, note=why)
+        return self._look_at(server.pid, host or "0.0.0.0", port)
 
     def _look_at_socket(self, server: Server) -> PortReading:
         blank = PortReading(host=server.args.uds, port=0, answer="", path=self._path, uds=server.args.uds)
@@ -226,6 +227,15 @@ class PortProbe:
         if reading.answer in ("no_response", "timeout"):
             return float(min(FIRST_ANSWER_S * 2 ** (self._unanswered - 1), PAUSE_MOST_S))
         return LOOK_S if reading.answer in ("refused", "skipped") else STARTING_S
+
+
+def _only_if_its(reading: PortReading) -> PortReading:
+    """The answer of a port that no argument names: 200 and 503 are a server's; what else answers is the HTTP of the
+    program around an engine, which knows no such path."""
+    if reading.answer != "http" or reading.status in (200, 503):
+        return reading
+    note = f"it answers {reading.path} with {reading.status}, and no argument says that it is the server's"
+    return replace(reading, answer="skipped", status=None, latency_s=None, note=note)
 
 
 def _taken(reading: PortReading) -> str:

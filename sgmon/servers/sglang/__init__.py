@@ -30,6 +30,7 @@ FAMILY = ServerFamily(
         full_flag=args.full_name,
         gpu_of=ranks.gpu_of,
         by_ray=ranks.by_ray,
+        own_env=("SGLANG_", "SGL_"),  # SGLANG_RUN_ID ... (0.5.23: srt/entrypoints/engine.py)
     ),
     role_labels={Role.WORKER: "scheduler", Role.CONTROLLER: "DP controller"},
     folder=__name__,

@@ -32,6 +32,7 @@ FAMILY = ServerFamily(
         titled=ranks.titled,
         forks=True,
         by_ray=ranks.by_ray,
+        own_env=("VLLM_",),  # VLLM_WORKER_MULTIPROC_METHOD (0.32: platforms/cpu.py, utils/system_utils.py)
     ),
     role_labels={
         Role.ENGINE: "engine core",
