@@ -74,6 +74,21 @@ def test_a_carriage_return_that_begins_a_line_ends_nothing() -> None:
         assert fold(text, [at]).error == fold(text).error, at
 
 
+def test_a_look_in_the_middle_of_a_line_changes_nothing() -> None:
+    """What the unfinished line says counts for that look alone: its advice was kept as it stood then."""
+    text = (
+        "[2026-01-29 13:12:45 TP7] Piecewise CUDA Graph failed with error: 'X' object has no attribute 'y'\n"
+        "To work around this error, add --disable-piecewise-cuda-graph to your launch command.\n"
+    )
+    made = LogFold()
+    for at in range(len(text)):
+        made.feed(LogReading("server.log", text=text[at]), 1.0)
+        made.state()
+    error = made.state().error
+    assert error == fold(text).error
+    assert error is not None and error.advice.endswith("to your launch command.")
+
+
 def test_one_character_at_a_time() -> None:
     text = case_text("sgl-17402") + case_text("sgl-5416")
     assert fold(text, list(range(len(text)))) == fold(text)

@@ -189,7 +189,7 @@ class LogFold:
             if not self._log.open_line:
                 run.skip(self._log.before.get(tail.source, self._log.previous))
             else:
-                run.begun(self._log.previous)
+                run.ranks.begun(self._log.previous)
             run.line(tail.number, tail.text, rules, self._log.tail_t, self._log.open_line)
         return run
 
@@ -310,7 +310,7 @@ class LogFold:
         log = self._log
         run, continued = log.run, log.open_line and not index
         if continued:
-            run.begun(log.previous)
+            run.ranks.begun(log.previous)
         else:
             run.skip(lines[index - 1] if index else log.previous)
         run.line(log.lines + 1 + index, lines[index], rules, t, continued, special=special)

@@ -74,6 +74,12 @@ class Record:
             elif is_error(rule, body):
                 self.errors.append(rule)
 
+    @property
+    def follows_traceback(self) -> bool:
+        """Whether, even without a prefix, it is a word about the end after a traceback, no part of it."""
+        own = any(rule.grade == "consequence" or rule.shell for rule in self.errors)
+        return own or any(not rule.rank_only for rule, _ in self.milestones)
+
     def described(self) -> tuple[str, str, str]:
         """Kind, level and milestone, as ``LogLine`` has them."""
         body, level = self.body, self.where.level

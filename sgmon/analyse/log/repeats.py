@@ -33,20 +33,28 @@ class Repeats:
             return False
         rule = rules[0]
         if rule is not self._rule:
-            if self._last or not self._run.needs_only_the_last(rule):
+            if self._last or not self._needs_only_the_last(rule):
                 return False
             self._rule, self._pattern = rule, rule.compiled()
         prefix = _PREFIX.match(line)
         if prefix is None or self._pattern is None:
             return False
-        if self._run.writers is not None:
-            self._run.begun(previous)
+        if self._run.ranks.writers is not None:
+            self._run.ranks.begun(previous)
         matches = self._pattern.search(line) is not None  # a line with the literal alone still tells who wrote
         kind = (*prefix.groups(), matches)
         if kind not in self._last:
             self._first.append(index)
         self._last[kind] = index
         return True
+
+    def _needs_only_the_last(self, rule: Rule) -> bool:
+        """Whether of several lines of one writer with this weak milestone and nothing between them the last tells
+        all: no more are kept, and no traceback is open."""
+        plain = rule.weak and not (rule.once or rule.early_only or rule.rank_only or rule.gate)
+        if not plain or not self._run.milestones.is_full or self._run.wants_every_line:
+            return False
+        return self._run.own and not self._run.serving
 
     def take(self) -> list[Held]:
         """What was held back, of each kind the first and the last."""

@@ -33,7 +33,7 @@ _FIRST = regex(r"\bTP0\b|^pid\d")
 
 def state_of(run: Run, base: LogState) -> LogState:
     """``base`` (path, lines, times) with everything that the lines of ``run`` have told."""
-    stopped = run.sigterm_line
+    stopped = run.error_lines.sigterm_line
     fatal = run.errors.fatal(stopped)
     cause = run.errors.first_cause(stopped)
     ready = run.milestones.ready_line
@@ -42,15 +42,15 @@ def state_of(run: Run, base: LogState) -> LogState:
         outcome = "crashed"
     elif ready is not None or run.milestones.dummy_line is not None:
         outcome = "ready"
-        if run.unhealthy_line is not None and run.unhealthy_line > (ready or 0):
+        if run.error_lines.unhealthy_line is not None and run.error_lines.unhealthy_line > (ready or 0):
             outcome = "unhealthy"
     ranks, exceptions = _ranks(run)
     phase, behind = _phase(run, fatal, cause)
     last = run.milestones.last or run.milestones.fallback or _fallback(run)
     return replace(
         base,
-        version=run.version,
-        args=run.args,
+        version=run.given.version,
+        args=run.given.args,
         phase=phase,
         reached=run.milestones.furthest,
         behind=behind,
@@ -59,17 +59,17 @@ def state_of(run: Run, base: LogState) -> LogState:
         milestones=tuple(run.milestones.found),
         ranks=ranks,
         failed_ranks=exceptions,
-        ranks_left_out=run.names.is_over,
+        ranks_left_out=run.ranks.names.is_over,
         bars=tuple(run.bars.known.values()),
         error=_error(run, cause),
         complaints=run.errors.complaints(),
         survived=_error(run, run.errors.overcome),
         ready_line=ready,
         http_up_line=run.milestones.http_up_line,
-        bind_error_line=run.bind_error_line,
+        bind_error_line=run.error_lines.bind_error_line,
         dummy_health_line=run.milestones.dummy_line,
         unresolved=run.unresolved,
-        sigterm_line=run.sigterm_line,
+        sigterm_line=run.error_lines.sigterm_line,
         gate_open=run.milestones.gate_open,
         warnings=run.warnings,
         errors=run.errors.errors,
@@ -89,14 +89,14 @@ def _behind(run: Run) -> tuple[str, tuple[str, ...]]:
     def prints(name: str, rank: str) -> bool:
         if (loud and name in known.filtered) or (name in others and name in known.said_once):
             return True
-        return not known.silent_by_design(run.version, name, rank)
+        return not known.silent_by_design(run.given.version, name, rank)
 
     return run.milestones.behind(prints)
 
 
 def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
     """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
-    key = (run.milestones.moves, run.version)
+    key = (run.milestones.moves, run.given.version)
     if run.late is None or run.late[0] != key:
         run.late = (key, _behind(run))
     now = run.milestones.phase
@@ -113,13 +113,13 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
         proven = ""
     elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
         proven = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
-    clue = next((phase for line, phase in run.clues if line == cause.line), "")
+    clue = next((phase for line, phase in run.remarks.clues if line == cause.line), "")
     named = cause.phase
     if named == "serving" and run.milestones.ready_line is None and now in ("http", "warmup"):
         named = now  # what strikes while serving strikes in the warm-up, too
     if named in _VAGUE and by_rank:
         named = ""  # it usually happens so early, and here it did not
-    told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.clues), "")
+    told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.remarks.clues), "")
     return told or launcher_phase_of_frames(cause.frames, stacks), behind
 
 
@@ -139,8 +139,8 @@ def _called(cause: Candidate) -> tuple[StackFrame, ...]:
 
 def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
     """Last milestone per rank; "exception" for a rank that raised, unless all did (then the place tells more)."""
-    if run.writers is not None:
-        return _named_ranks(run, run.writers)
+    if run.ranks.writers is not None:
+        return _named_ranks(run, run.ranks.writers)
     blocks = [block.rank for block in run.errors.blocks if block.rank]
     progress = {rank.rank: rank for rank in run.milestones.progress(blocks)}
     raised: dict[str, RankProgress] = {}
@@ -148,7 +148,7 @@ def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
         if block.rank and not block.cancelled and block.rank not in raised:
             raised[block.rank] = RankProgress(block.rank, "exception", block.line, seen_t=block.seen_t)
     weak: dict[str, RankProgress] = {}
-    for made in run.pseudo:
+    for made in run.error_lines.pseudo:
         if not made.rank:
             continue
         entry = RankProgress(made.rank, made.name, made.line, "", made.t, made.seen_t)
@@ -170,7 +170,7 @@ def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
             progress[named] = replace(entry, rank=named)
             for number, own in _by_number((named,)).items():
                 numbers.setdefault(number, own)
-    many = run.args is not None and run.args.tp * run.args.dp * run.args.pp > 1
+    many = run.given.args is not None and run.given.args.tp * run.given.args.dp * run.given.args.pp > 1
     if len(progress) > 1 or many:
         progress.pop("", None)
     return tuple(progress.values()), tuple(raised)
@@ -201,20 +201,20 @@ def _by_number(names: Iterable[str]) -> dict[str, str]:
 
 def _fallback(run: Run) -> Milestone | None:
     """Where no milestone is in the text: the error that takes its place."""
-    if run.writers is not None:
+    if run.ranks.writers is not None:
         return None
     blocks = [
         Milestone("exception", "error", "", b.line, b.rank, None, b.seen_t)
         for b in run.errors.blocks
         if b.fatal and not b.cancelled
     ]
-    raised = sorted([*blocks, *(m for m in run.pseudo if m.name == "exception")], key=lambda m: m.line)
+    raised = sorted([*blocks, *(m for m in run.error_lines.pseudo if m.name == "exception")], key=lambda m: m.line)
     if raised:
         return raised[0]
-    lost = [made for made in run.pseudo if made.name == "store_lost"]
+    lost = [made for made in run.error_lines.pseudo if made.name == "store_lost"]
     if lost:
         return lost[-1]
-    return run.pseudo[0] if run.pseudo else None
+    return run.error_lines.pseudo[0] if run.error_lines.pseudo else None
 
 
 def _error(run: Run, cause: Candidate | None) -> LogError | None:
@@ -222,11 +222,15 @@ def _error(run: Run, cause: Candidate | None) -> LogError | None:
         return None
     rank = cause.rank if not cause.rank.startswith("#") else f"TP{cause.rank[1:]}"
     known = {rank.rank for rank in run.milestones.progress()}
-    if run.writers is not None and rank in run.writers.engines and (run.args is None or run.args.dp < 2):
-        rank = rank if len(run.writers.engines) > 1 else ""
+    if (
+        run.ranks.writers is not None
+        and rank in run.ranks.writers.engines
+        and (run.given.args is None or run.given.args.dp < 2)
+    ):
+        rank = rank if len(run.ranks.writers.engines) > 1 else ""
     if cause.rank.startswith("#") and rank not in known:
         rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
-    advice = next((text for line, text in run.remedies if cause.line <= line <= cause.line + FAR), "")
+    advice = next((text for line, text in run.remarks.remedies if cause.line <= line <= cause.line + FAR), "")
     text = safe(cause.text.strip(), ERROR_TEXT)
     name = exception_name(text)
     return LogError(
