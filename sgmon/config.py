@@ -15,6 +15,7 @@ from sgmon.imports import without
 with without("typing_extensions"):  # 10 ms; of it msgspec needs nothing that Python 3.11 lacks
     from msgspec import Struct
 
+from sgmon.paths import home, private_folder, write_whole
 from sgmon.units import seconds_of
 
 
@@ -63,21 +64,19 @@ _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "fals
 
 def config_path() -> Path:
     """Where the file is, or would be."""
-    home = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".config") / "sgmon" / "config.toml"
+    chosen = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(chosen) if os.path.isabs(chosen) else home() / ".config") / "sgmon" / "config.toml"
 
 
 def theme_path() -> Path:
     """Where the theme is kept that was chosen on the screen."""
-    home = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".local" / "state") / "sgmon" / "theme"
+    chosen = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(chosen) if os.path.isabs(chosen) else home() / ".local" / "state") / "sgmon" / "theme"
 
 
 def keep_theme(name: str) -> str:
     """Keep a theme for the next start; returns where another one is written that wins over it, "" without. Raises
     OSError."""
-    from sgmon.paths import private_folder, write_whole
-
     path = theme_path()
     private_folder(path.parent)
     write_whole(path, [name.encode() + b"\n"])
@@ -106,9 +105,11 @@ def read(path: Path) -> dict[str, object]:
     """The file's content, {} without one. Raises ``ConfigError`` for what is no TOML, and for an unknown key."""
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the home of a service is often /dev/null
         return {}
     except (OSError, UnicodeDecodeError) as err:
+        if isinstance(err, PermissionError) and not _can_enter(path.parent):
+            return {}  # HOME is another user's, as in a container that gives up root: it is not ours to read
         raise ConfigError(f"{path}: {err}") from err
     document = _parse(text, path)
     known = [option.name for option in OPTIONS] + [KEYS]
@@ -123,6 +124,13 @@ def read(path: Path) -> dict[str, object]:
     if below:
         raise ConfigError(f"{path}: {below[0]!r} stands below [{KEYS}] and so names a key: put it above that line")
     return document
+
+
+def _can_enter(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and os.access(folder, os.X_OK)
+    except PermissionError:
+        return False
 
 
 def _parse(text: str, path: Path) -> dict[str, object]:
@@ -206,6 +214,8 @@ def _from_file(option: Option, value: object, path: Path) -> bool | str:
 
 
 def _checked(option: Option, text: str, source: str) -> str:
+    if not text.isprintable():
+        raise ConfigError(f"{source}: {option.name} is no readable text: {text!r}")
     if not option.is_duration:
         return text
     value, (low, high) = seconds_of(text), option.range_s

@@ -9,6 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
+def home() -> Path:
+    """The user's home folder; "/" where there is none: a user id without an entry, in a container, and no HOME."""
+    found = os.path.expanduser("~")
+    return Path(found if os.path.isabs(found) else "/")
+
+
 def state_dir() -> Path:
     """``$XDG_STATE_HOME/sgmon``, made when missing, for its owner only: recordings tell of a machine.
 
@@ -16,7 +22,11 @@ def state_dir() -> Path:
     """
     import platformdirs  # 15 ms that most commands do not need
 
-    return private_folder(Path(platformdirs.user_state_dir("sgmon")))
+    try:
+        path = Path(platformdirs.user_state_dir("sgmon"))
+    except RuntimeError:  # nobody knows the home
+        path = Path()
+    return private_folder(path if path.is_absolute() else home() / ".local" / "state" / "sgmon")
 
 
 def private_folder(path: Path) -> Path:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import gc
 import importlib
-import os
-import signal
 import sys
-import termios
 
 from sgmon import __version__
 from sgmon.commands import EXIT_CODES
 from sgmon.commands.help_format import HelpFormatter
 from sgmon.commands.parser import Parser, unknown_option
+from sgmon.commands.streams import left_unwritten, prepare
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -59,46 +56,38 @@ exit codes of status, wait and log:
 def main(argv: list[str] | None = None) -> int:
     """Entry point of ``sgmon``; returns the exit code."""
     gc.set_threshold(*GC_THRESHOLD)
+    prepare()
     words = sys.argv[1:] if argv is None else argv
     try:
-        at = _command_at(words)
-        if at is None:
-            return _watch(words)
-        name, options = words[at], words[:at] + words[at + 1 :]
-        if name not in COMMANDS and (wrong := _unknown_option(words[:at])):
-            print(f"sgmon: {wrong}", file=sys.stderr)
-            return 2
-        if name == "version":
-            print(f"sgmon {__version__}")
-            return 0
-        if name == "help":
-            return main([*options, "--help"])
-        return _command(name, options)
+        code = _run(words)
+        sys.stdout.flush()
+        return code
     except ConfigError as err:
         print(f"sgmon: {err}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     except OSError as err:
-        if err.errno != errno.EIO or not _leave_closed_terminal():
+        unwritten = left_unwritten(err)
+        if unwritten is None:
             raise
-        return 128 + signal.SIGHUP
+        return unwritten
 
 
-def _leave_closed_terminal() -> bool:
-    """Whether the terminal that we write to was closed; then what is left to be written goes nowhere."""
-    is_closed = False
-    for fd in (1, 2):
-        try:
-            termios.tcgetattr(fd)
-        except termios.error as err:
-            if err.args[0] == errno.EIO:  # a file would be ENOTTY
-                is_closed = True
-                os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
-    return is_closed
+def _run(words: list[str]) -> int:
+    at = _command_at(words)
+    if at is None:
+        return _watch(words)
+    name, options = words[at], words[:at] + words[at + 1 :]
+    if name not in COMMANDS and (wrong := _unknown_option(words[:at])):
+        print(f"sgmon: {wrong}", file=sys.stderr)
+        return 2
+    if name == "version":
+        print(f"sgmon {__version__}")
+        return 0
+    if name == "help":
+        return _run([*options, "--help"])
+    return _command(name, options)
 
 
 def _command_at(words: list[str]) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sgmon.config import config_path
 
 if TYPE_CHECKING:
     from sgmon.analyse.stacks.causes import Book
@@ -14,8 +15,7 @@ MAX_BYTES = 1 << 20
 
 def user_book_path() -> Path:
     """$XDG_CONFIG_HOME/sgmon/causes.toml"""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return Path(base) / "sgmon" / "causes.toml"
+    return config_path().with_name("causes.toml")
 
 
 def read_user_causes(path: Path | None = None) -> tuple[Book, str]:

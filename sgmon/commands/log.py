@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import codecs
 import io
-import json
 import os
 import stat
 import sys
@@ -20,6 +19,7 @@ from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.summary import as_json, exit_code, headline, text
 from sgmon.commands import USAGE
+from sgmon.commands.output import print_json
 from sgmon.compressed import ENDINGS, HEAD_BYTES, DamagedError, NoUnpackerError, Unpacked, kind_of
 from sgmon.history.compare import StartDiff, as_lines, compare
 from sgmon.history.finished_start import FinishedStart
@@ -50,17 +50,13 @@ def run(args: argparse.Namespace) -> int:
     except UnreadableError as err:
         print(f"sgmon log: {err}", file=sys.stderr)
         return USAGE
-    try:
-        if args.json:
-            print(json.dumps(_object(state, args.file, known, args.against), ensure_ascii=False))
-        elif known is not None:
-            print(headline(state))
-            print("\n".join(as_lines(*_diff(state, known, args.file, args.against), args.file, args.against)))
-        else:
-            print(text(state, args.file))
-        sys.stdout.flush()
-    except BrokenPipeError:  # "sgmon log FILE | head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if args.json:
+        print_json(_object(state, args.file, known, args.against))
+    elif known is not None:
+        print(headline(state))
+        print("\n".join(as_lines(*_diff(state, known, args.file, args.against), args.file, args.against)))
+    else:
+        print(text(state, args.file))
     return exit_code(state)
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 
-import msgspec
-
 from sgmon.commands import NO_SERVER
 from sgmon.discovery import TargetError
 from sgmon.export.json_schema import SCHEMA, FailureReport, FailureText
+from sgmon.json_text import as_json
 
 
 def print_json(body: object) -> None:
     """One object, one line, on stdout. "##[" is escaped: GitHub takes it for a command in the log of a job."""
-    sys.stdout.buffer.write(msgspec.json.encode(body).replace(b"##[", b"##\\u005b") + b"\n")
+    sys.stdout.buffer.write(as_json(body).replace(b"##[", b"##\\u005b") + b"\n")
     sys.stdout.buffer.flush()
 
 

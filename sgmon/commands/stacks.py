@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from sgmon.analyse.log.fold import LogFold
@@ -25,6 +24,7 @@ from sgmon.collect.probes.pyspy import StackProbe
 from sgmon.collect.probes.ras import RasProbe
 from sgmon.commands import FAILED, NO_SERVER, READY
 from sgmon.commands.cause_book import read_user_causes
+from sgmon.commands.output import print_json
 from sgmon.commands.watching import UsageError, add_target_arguments, say_usage, settings_from
 from sgmon.discovery import TargetError, find
 from sgmon.model import LogReading, LogState, Process, RasReading, Role, StackDump
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return FAILED
     if args.json:
-        sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
+        print_json(found)
     else:
         print("\n".join(summary_lines(found, full=args.full)))
     return READY if any(dump.threads for dump in found.dumps) else FAILED

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from sgmon.history.baseline import baseline
 from sgmon.history.finished_start import FinishedStart, PassedMilestone, StartKey, flags_of
+from sgmon.json_text import as_json, readable
 from sgmon.model import Baseline
 from sgmon.paths import make_private, open_private, state_dir
 from sgmon.proc import mounts
@@ -84,6 +85,7 @@ class StartDatabase:
             "log": run.log,
             "foretold": _json(run.foretold),
         }
+        row = {name: readable(value) if isinstance(value, str) else value for name, value in row.items()}
         names = ", ".join(row)
         marks = ", ".join(f":{name}" for name in row)
         changes = ", ".join(f"{name} = excluded.{name}" for name in row if name not in ("host", "pid", "started"))
@@ -115,6 +117,7 @@ class StartDatabase:
 
     def baseline(self, key: StartKey) -> Baseline | None:
         """What is usual for this key, or for the next wider one that has starts; None: none yet."""
+        key = replace(key, model=readable(key.model))
         with self._open() as db:
             rows = db.execute(
                 "select * from runs where outcome = 'ready' and model = ? and parallel = ? and gpu = ? "
@@ -189,7 +192,7 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return as_json(value).decode()
 
 
 def _start(row: sqlite3.Row) -> FinishedStart:

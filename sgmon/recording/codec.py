@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sgmon import __version__
+from sgmon.json_text import as_json
 from sgmon.model import KINDS, Event, LogReading, Reading
 from sgmon.patterns import regex
 from sgmon.recording.log_mask import LogMask
@@ -85,7 +86,7 @@ class Encoder:
         if isinstance(reading, LogReading) and reading.text:
             mask_of = self._masks.setdefault((event.node, reading.path), LogMask())
             reading = replace(reading, text=mask_of.masked(reading.text, fresh=bool(reading.change)))
-        return Encoded(event, msgspec.json.encode(head)[:-1], msgspec.json.encode(reading))
+        return Encoded(event, msgspec.json.encode(head)[:-1], as_json(reading))
 
 
 class Lines:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sgmon import __version__
+from sgmon.json_text import as_json
 from sgmon.remote.wire import BYE, HELLO, MARK, PONG
 
 #: a watch asks every few seconds; one that has been silent for so long is not there any more
@@ -61,7 +62,7 @@ class Collector:
         self._ended.wait(_END_S)
 
     def _say(self, what: dict[str, Any]) -> None:
-        self._outlet.say(msgspec.json.encode(what))
+        self._outlet.say(as_json(what))
 
     def _write(self) -> None:
         self._outlet.run(time.sleep)

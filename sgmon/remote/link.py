@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sgmon.collect.probes.base import Clock
+from sgmon.json_text import as_json
 from sgmon.model import KINDS, Event, LogReading, Reading, StacksReading
 from sgmon.remote import refusals
 from sgmon.remote.connection import Connection
@@ -56,7 +57,7 @@ class Link:
         """Send a request; one for stacks has the ``number`` that its dumps shall carry."""
         if request["ask"] == "stacks":
             self._numbers.append(request.pop("number"))
-        self._connection.send(msgspec.json.encode(request))
+        self._connection.send(as_json(request))
 
     def take(self, lines: list[bytes]) -> Iterator[Event]:
         """The events of these lines. Raises MsgspecError, KeyError for what no collector says."""
@@ -87,7 +88,7 @@ class Link:
             self._zero = best.zero
             self._log_place.begin()
             settings = replace(settings, log_resume=self._log_place.resume)
-            self._connection.send(msgspec.json.encode({"ask": "start", "zero": best.zero, "settings": settings}))
+            self._connection.send(as_json({"ask": "start", "zero": best.zero, "settings": settings}))
 
     def overdue(self) -> Refusal | None:
         """Why the link is given up, if it is time for that."""

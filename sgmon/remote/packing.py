@@ -23,6 +23,7 @@ FILES = (
         "sgmon/__init__.py",
         "sgmon/compressed.py",
         "sgmon/imports.py",
+        "sgmon/json_text.py",
         "sgmon/text.py",
         "sgmon/units.py",
         "sgmon/settings.py",

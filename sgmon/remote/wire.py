@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from sgmon.json_text import as_json
 from sgmon.model import Event
 
 #: printed by a collector before its stream begins; a login shell may have printed anything before it
@@ -57,7 +58,7 @@ class EventLines:
         head: dict[str, Any] = {"k": event.kind, "t": round(event.t, 3)}
         if event.took_s is not None:
             head["took"] = round(event.took_s, 4)
-        body = msgspec.json.encode(event.reading)
+        body = as_json(event.reading)
         if event.kind not in EACH and self._last.get(event.kind) == body:
             head["same"] = 1
             return msgspec.json.encode(head)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import struct
+import termios
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +57,23 @@ async def test_a_terminal_that_was_resized_is_sent_the_whole_screen_again() -> N
     driver._sent = [list(row) for row in driver._wanted]
     driver.resized(SIZE)
     assert driver._sent is None
+
+
+async def test_the_size_is_what_the_terminal_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS and LINES that a shell exports are of another time; nothing painted a screen of a milliard of columns."""
+    monkeypatch.setenv("COLUMNS", "999999999")
+    monkeypatch.setenv("LINES", "7")
+    ours, theirs = os.openpty()
+    try:
+        with open(theirs, "w", closefd=False) as terminal:
+            driver = CellDriver(SimpleNamespace(), mouse=False)  # type: ignore[arg-type]
+            driver._file = terminal
+            for size, seen in (((40, 120), (120, 40)), ((65_535, 65_535), (2_000, 1_000)), ((0, 0), (2_000, 7))):
+                fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+                assert driver._get_terminal_size() == seen
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 async def test_a_link_that_is_quick_again_gets_the_whole_screen_in_its_own_looks(

@@ -98,6 +98,14 @@ def test_rows_of_another_page_are_erased_or_overwritten_to_the_same_end(
     assert painted(difference(empty, old, can), difference(old, new, can)) == painted(difference(empty, new))
 
 
+@pytest.mark.parametrize("width", range(1, 7))
+def test_a_window_of_a_few_columns_is_sent(width: int) -> None:
+    old, new = blank(width, 2), [[(str(x), PLAIN) for x in range(width)] for _ in range(2)]
+    row = "".join(map(str, range(width)))
+    for before in (old, [[("y", PLAIN)] * width] * 2):
+        assert difference(before, new).count(row) == 2
+
+
 def test_one_changed_figure_costs_a_movement_and_itself() -> None:
     old, new = blank(120, 40), blank(120, 40)
     for rows, text in ((old, "silent 48s"), (new, "silent 49s")):

@@ -1,6 +1,6 @@
 """Changes single places of the analysis and says whether a test fails.
 
-``python -m tools.mutants --map FILE... [--seed N] [--number N] [--results FILE]``. The maps are of
+``python -m tools.mutants --map FILE... [--seed N] [--number N] [--since REVISION] [--results FILE]``. The maps are of
 ``tools.mutants.reaching``. Results are a JSON line a mutant; those already there are not run again,
 but for those that ``--only PATH:LINE#N`` names. Outcomes: ``killed`` (by the named test, which passes without the
 change), ``hung``, ``refused`` (no test fails, mypy refuses it), ``survived``, ``no test`` (mypy accepts it).
@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from tools.mutants import warm
-from tools.mutants.mutations import File, Mutant, files, sample
+from tools.mutants.mutations import File, Mutant, changed_since, files, sample
 from tools.mutants.reaching import FIRST, FOLDERS, Reaching
 from tools.mutants.running import prepare, run
 from tools.mutants.types import types
@@ -33,6 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--map", nargs="+", type=Path, required=True, help="which tests run which line")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--number", type=int, default=200)
+    parser.add_argument("--since", metavar="REVISION", help="of lines that changed since this revision of git alone")
+    parser.add_argument("--files", nargs="+", default=[], type=Path, metavar="PATH", help="of these files alone")
     parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"))
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="PATH:LINE#N", help="these mutants, whatever was drawn"
@@ -48,6 +50,12 @@ def _named(names: list[str]) -> list[Mutant]:
         path, _, line = place.partition(":")
         found += [one for one in File(Path(path)).of_line(int(line)) if not number or one.number == int(number)]
     return found
+
+
+def _drawn(args: argparse.Namespace) -> list[Mutant]:
+    among = changed_since(args.since) if args.since else None
+    of = [File(path) for path in args.files] or files(FOLDERS)
+    return sample(of, args.number, args.seed, among)
 
 
 def _tests(mutant: Mutant, reaching: Reaching, anywhere: bool) -> list[str]:
@@ -83,7 +91,7 @@ def main() -> int:
     args = _parser().parse_args()
     prepare()
     reaching, results = Reaching(args.map), _Results(args.results)
-    mutants = _named(args.only) if args.only else sample(files(FOLDERS), args.number, args.seed)
+    mutants = _named(args.only) if args.only else _drawn(args)
     said = args.results.with_suffix(".out")
     done = {} if args.only else results.read()
     jobs = [(mutant, args.tests or _tests(mutant, reaching, False)) for mutant in mutants if mutant.name not in done]

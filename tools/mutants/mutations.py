@@ -8,6 +8,8 @@ decorators, imports, the arguments of a class (``frozen=True``), and changes of 
 from __future__ import annotations
 
 import random
+import re
+import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +22,8 @@ from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
+#: The place of a hunk in the new file: its first line, and how many they are (1 where that is left out).
+_HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 #: Of a changed node, as many characters are told.
 _TOLD = 110
 
@@ -140,12 +144,29 @@ def files(folders: Iterable[Path]) -> list[File]:
     return [File(path) for folder in folders for path in sorted(folder.rglob("*.py"))]
 
 
-def sample(of: list[File], number: int, seed: int) -> list[Mutant]:
+def changed_since(revision: str) -> dict[str, set[int]]:
+    """The lines of each file, from the root of the project, that are new or other than at a revision of git."""
+    command = ["git", "diff", "--unified=0", "--no-renames", "--no-color", revision, "--", "*.py"]
+    lines: dict[str, set[int]] = defaultdict(set)
+    path = ""
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ b/")
+        elif hunk := _HUNK.match(line):
+            first, number = int(hunk[1]), int(hunk[2] or 1)
+            lines[path].update(range(first, first + number))
+    return lines
+
+
+def sample(of: list[File], number: int, seed: int, among: dict[str, set[int]] | None = None) -> list[Mutant]:
     """number mutants: a line at random, of its kinds of mutants one, of that kind one. No two of one line.
 
-    Chosen by line and kind, because half of all mutants are arguments of calls, most of which any test kills."""
+    Chosen by line and kind, because half of all mutants are arguments of calls, most of which any test kills.
+    among: these lines of each file alone."""
     chance = random.Random(seed)
-    lines = [(file, line) for file in of for line in file.lines]
+    lines = [
+        (file, line) for file in of for line in file.lines if among is None or line in among.get(str(file.path), ())
+    ]
     chosen = []
     for file, line in chance.sample(lines, min(number, len(lines))):
         by_kind = defaultdict(list)

@@ -15,7 +15,9 @@ import coverage
 import pytest
 
 #: where lines are changed
-FOLDERS = (Path("sgmon/analyse/diagnosis"), Path("sgmon/analyse/log"), Path("sgmon/servers"))
+FOLDERS = tuple(
+    Path("sgmon") / one for one in ("analyse/diagnosis", "analyse/log", "collect/logs", "remote", "servers")
+)
 #: test files whose fastest test is run before any kept text
 FIRST = 3
 #: in the name of tests against kept texts, which look at everything at once

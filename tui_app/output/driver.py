@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import termios
 import threading
@@ -38,6 +39,8 @@ _NO_EFFECT = "\x1b[m"  # a frame ends in plain
 _SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
 _BUSY_S = 0.2
 _LATE_S, _ANSWER_S = 4.0, 0.3  # how late an answer may be, and how long its characters take
+#: no terminal is larger; 65,535 rows and columns, which can be set, would be four milliards of cells
+_MAX_WIDTH, _MAX_HEIGHT = 2_000, 1_000
 
 
 class CellDriver(LinuxDriver):
@@ -58,6 +61,17 @@ class CellDriver(LinuxDriver):
         self._can: Abilities | None = None
         self._savings: Savings | None = None  # in what the terminal shows
         self._is_tried = False  # the question whether it has REP is on its way
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """What the terminal says. COLUMNS and LINES, which Textual prefers, count where it does not know: exported,
+        they are of another time, and hide every change of its size."""
+        try:
+            width, height = os.get_terminal_size(self._file.fileno())
+        except (OSError, ValueError):
+            width = height = 0
+        if not (width and height):
+            width, height = super()._get_terminal_size()
+        return min(width, _MAX_WIDTH), min(height, _MAX_HEIGHT)
 
     # from the application
 

@@ -51,12 +51,16 @@ def _runs(before: Row, after: Row) -> list[tuple[int, int]]:
         begin = x
         while begin and after[begin][0] == "":
             begin -= 1
-        gap = begin - runs[-1][1] if runs else len(after)
-        if gap <= 0 or (gap <= GAP and _costs_no_pen(after, runs[-1][1], begin)):
+        if runs and _goes_on(after, runs[-1][1], begin):
             runs[-1] = (runs[-1][0], x + 1)
         else:
             runs.append((begin, x + 1))
     return [(begin, end + (end < len(after) and after[end][0] == "")) for begin, end in runs]
+
+
+def _goes_on(row: Row, end: int, begin: int) -> bool:
+    """Whether a stretch that ends here and one that begins there are one: the cells between are sent, too."""
+    return begin <= end or (begin - end <= GAP and _costs_no_pen(row, end, begin))
 
 
 def _costs_no_pen(row: Row, begin: int, end: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from sgmon.json_text import as_json
 from sgmon.model.preflight import ConfigValue, ModelFolder, Place, Shard
 from sgmon.patterns import regex
 from sgmon.text import clean
@@ -212,4 +213,4 @@ def _is_spare(tensor: str, shape: Shape) -> bool:
 
 def main() -> None:
     """The child: prints what ``read`` says of its two arguments."""
-    sys.stdout.buffer.write(msgspec.json.encode(read(sys.argv[1], sys.argv[2])))
+    sys.stdout.buffer.write(as_json(read(sys.argv[1], sys.argv[2])))

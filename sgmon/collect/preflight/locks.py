@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from sgmon import paths
 from sgmon.proc import locks
 from sgmon.servers import registry
 
@@ -30,7 +30,7 @@ _FLOCKED = frozenset({"TVM_FFI_CACHE_DIR"})
 
 def folders(environ: Mapping[str, str], *, without: frozenset[str] = frozenset()) -> list[str]:
     """The caches of compiled kernels, by the start's environment. without: variables of those that are left out."""
-    home = environ.get("HOME") or str(Path.home())
+    home = environ.get("HOME") or str(paths.home())
     return [
         environ.get(variable) or default.replace("~", home, 1)
         for variable, default in CACHES

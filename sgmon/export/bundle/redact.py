@@ -176,7 +176,7 @@ class Redactor:
     def _part(self, part: str) -> str:
         stem, dot, end = part.rpartition(".")
         kept = f".{end}" if dot and stem and end.isalnum() and len(end) <= 11 and not end.isdigit() else ""
-        return "p" + hashlib.sha256((self._salt + part).encode()).hexdigest()[:8] + kept
+        return "p" + hashlib.sha256((self._salt + part).encode("utf-8", "surrogatepass")).hexdigest()[:8] + kept
 
 
 def _mask_line(text: str) -> str:
