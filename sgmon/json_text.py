@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+from sgmon.patterns import regex
+
+_SURROGATE = regex("[\ud800-\udfff]")
 
 
 def as_json(value: object) -> bytes:
