@@ -4,7 +4,6 @@ python -m tests.ui.slow_size stuck FILE, which is made when that is asked."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -13,16 +12,16 @@ from tests.ui import preview
 
 
 def main() -> None:
-    ask = shutil.get_terminal_size
+    ask = os.get_terminal_size
 
-    def ask_slowly() -> os.terminal_size:
-        size = ask()
-        while size.columns == 118 and ask() == size:
+    def ask_slowly(fd: int) -> os.terminal_size:
+        size = ask(fd)
+        while size.columns == 118 and ask(fd) == size:
             Path(sys.argv[2]).touch()
             time.sleep(0.01)  # a signal's handler runs in here
         return size
 
-    shutil.get_terminal_size = ask_slowly  # type: ignore[assignment]
+    os.get_terminal_size = ask_slowly
     preview.main()
 
 
