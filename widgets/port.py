@@ -54,8 +54,7 @@ def select(snapshot: Snapshot) -> PortView:
         address = clean(reading.where, 60)
     elif snapshot.server is not None and snapshot.server.port is not None:
         address = f"{clean(snapshot.server.args.host, 40)}:{snapshot.server.args.port}"
-    probe = snapshot.probe("port")
-    asked = None if probe is None else probe.last_ok_t
+    asked = next((p.last_ok_t for p in snapshot.probes if p.name == "port"), None)
     since = snapshot.port_changed_t
     return PortView(
         reading=reading,

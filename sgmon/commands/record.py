@@ -75,5 +75,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _trouble(snapshot: Snapshot) -> str:
-    found = snapshot.probe(NAME) or ProbeStatus(NAME)
+    found = next((status for status in snapshot.probes if status.name == NAME), ProbeStatus(NAME))
     return ": ".join(filter(None, (found.error, found.remedy)))

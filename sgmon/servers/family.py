@@ -105,26 +105,25 @@ class Heads(Struct, frozen=True):
 class LogRules(Struct, frozen=True, eq=False):
     """How a family writes its log. What its lines mean is in ``milestones.toml`` and ``errors.toml`` of ``folder``.
 
-    family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is
-    another's. dated: how a record with a time begins; "": in several ways, ``inner`` finds them. inner_hints: one
-    of them is in every text with ``inner``. record: the prefix of the server's own lines, matched at their
-    beginning; groups ``time``, and where the family has them ``ranks``, ``level`` and, with ``heads``, ``pid``.
-    inner: such a prefix inside a line (glued, torn, or behind another program's prefix). rank: group ``ranks`` ->
-    rank. bare_rank: older prefixes without a time, group ``rank`` or ``gpu``. speaks: found in lines that only this
-    family writes. args: the line with the server's arguments -> ServerArgs; restart: its literal, which begins a
-    new start. version: group 1 is the server's version. more: literals of further lines to look at. gates: see
-    ``analyse/log/keys.py``. bars: word of a tqdm description -> milestone, the first in the text wins. probe:
-    what our own look at the server leaves in the log, and what is printed by the clock, whether
-    anything moves or not. begins: how a line begins that may become such a one. steady_record, steady_body:
-    frequent lines of numbers alone; group 1 of a body names it. fatal_header: opens the traceback of a lost
-    process. benign_header: of one that was caught. requests: how a record begins that holds the text of a request:
-    no rule is asked of it. serves: in records that only a server writes that goes on serving. ends: a frame of
-    the function that is all of a process: it is in a traceback only when the process ends of it. caught: the
-    outermost frame of one that a handler of requests caught. hints: a line
-    that explains the next exception of its rank -> name of the error. died: a group with a number is the index of
-    the process that was lost, group ``pid`` its pid. filtered: first and last version whose model logger let only
-    rank 0 speak. sizes: (degree of parallelism, name) where the line with the arguments has all; elsewhere it has
-    those that differ from the default.
+    family: its name. others: logs of programs around it. errors: the folder of ``errors.toml`` where it is another's.
+    dated: how a record with a time begins; "": in several ways, ``inner`` finds them. inner_hints: one of them is in
+    every text with ``inner``. record: the prefix of the server's own lines, matched at their beginning; groups
+    ``time``, and where the family has them ``ranks``, ``level`` and, with ``heads``, ``pid``. inner: such a prefix
+    inside a line (glued, torn, or behind another program's prefix). rank: group ``ranks`` -> rank. bare_rank: older
+    prefixes without a time, group ``rank`` or ``gpu``. speaks: found in lines that only this family writes. args: the
+    line with the server's arguments -> ServerArgs; restart: its literal, which begins a new start. version: group 1
+    is the server's version. more: literals of further lines to look at. gates: see ``analyse/log/keys.py``. bars:
+    word of a tqdm description -> milestone, the first in the text wins. probe: what our own look at the server leaves
+    in the log, and what is printed by the clock, whether anything moves or not. begins: how a line begins that may
+    become such a one. steady_record, steady_body: frequent lines of numbers alone; group 1 of a body names it.
+    fatal_header: opens the traceback of a lost process. benign_header: of one that was caught. requests: how a record
+    begins that holds the text of a request: no rule is asked of it. serves: in records that only a server writes that
+    goes on serving. ends: a frame of the function that is all of a process: it is in a traceback only when the
+    process ends of it. calls: a source line that calls a method of the ranks by its name, group 1. caught: the
+    outermost frame of one that a handler of requests caught. hints: a line that explains the next exception of its
+    rank -> name of the error. died: a group with a number is the index of the process that was lost, group ``pid``
+    its pid. filtered: first and last version whose model logger let only rank 0 speak. sizes: (degree of parallelism,
+    name) where the line with the arguments has all; elsewhere it has those that differ from the default.
     """
 
     family: str
@@ -158,6 +157,7 @@ class LogRules(Struct, frozen=True, eq=False):
     serves: re.Pattern[str] | None = None
     ends: re.Pattern[str] | None = None
     caught: re.Pattern[str] | None = None
+    calls: re.Pattern[str] | None = None
     filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 

@@ -25,6 +25,7 @@ class Candidate(Struct, frozen=True):
     shell: bool = False
     phase: str = ""
     frames: tuple[Frame, ...] = ()  # of its traceback, innermost first
+    outer: tuple[Frame, ...] = ()  # the same of the server's own process, which say nothing of the ranks
     code: str = ""  # the last source line of its traceback
     file: str = ""  # that it, or a later exception of its chain, names
 
@@ -45,6 +46,7 @@ class Block(Struct):
     hint: str = ""
     best: Candidate | None = None
     plain: Candidate | None = None
+    quoted: Candidate | None = None  # the exception of another process in Ray's words, where its own are cut off
     complete: bool = False
     blank: bool = False
     cancelled: bool = False
@@ -55,12 +57,14 @@ class Block(Struct):
     joined: bool = False
     head: str = ""  # what each of its lines begins with
     repeated: bool = False  # of an error that was told before
+    titled: bool = False  # of who tells of a failure, which the line above it says
     main: bool = False  # of the server's own process, whose stack says nothing of the ranks
     named: Rule | None = None
     frames: list[Frame] = field(default_factory=list)
     later: list[Frame] = field(default_factory=list)  # of the tracebacks that its first one is the cause of
     code: str = ""
     file: str = ""
+    ended: bool = False  # its exception says no more than that somebody ended it
 
     @property
     def is_torn(self) -> bool:
@@ -71,10 +75,12 @@ class Block(Struct):
         """What this block says about the cause."""
         made = self._candidate()
         phase = made.phase or (self.named.phase if self.named else "")
-        if self.repeated and made.grade in (EXCEPTION, CUT):
+        if (self.repeated and made.grade in (EXCEPTION, CUT)) or (self.titled and made.grade == CUT):
             made = replace(made, grade=CONSEQUENCE)
-        frames = () if self.main else (*reversed(self.frames), *reversed(self.later))
-        return replace(made, rank=made.rank or self.rank, phase=phase, frames=frames, code=self.code, file=self.file)
+        whole = (*reversed(self.frames), *reversed(self.later))
+        frames, outer = ((), whole) if self.main else (whole, ())
+        rank = made.rank or self.rank
+        return replace(made, rank=rank, phase=phase, frames=frames, outer=outer, code=self.code, file=self.file)
 
     def _candidate(self) -> Candidate:
         if self.best is not None:
@@ -85,6 +91,8 @@ class Block(Struct):
             return replace(self.plain, kind=self.named.name, grade=min(self.plain.grade, self.named.closeness))
         if self.plain is not None:
             return self.plain
+        if self.quoted is not None:
+            return self.quoted
         kind, grade = ("exception", CUT) if self.named is None else (self.named.name, self.named.closeness)
         return Candidate(kind, grade, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
 

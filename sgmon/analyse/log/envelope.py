@@ -41,7 +41,7 @@ COLOUR = regex(
 )
 BARE_COLOUR = "[0m"
 _REPEATED = regex(r"\s*\[repeated \d+x across \w+\].*$")
-_BAR = regex(r"%\||% Completed \|")
+_TEXT = regex(r"%\||% Completed \||\bNCCL (?:INFO|WARN)\b")  # a bar or a line of NCCL, to which a record is glued
 _EDGES = ("|", "│")
 _PARTIAL = regex(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
 _STAMP = regex(STAMP)
@@ -174,7 +174,7 @@ class Envelope(Struct):
         return self._keep(prefix, known)
 
     def _keep(self, prefix: str, known: list[Shape], sure: bool = False) -> bool:
-        if len(known) >= KEPT or "\r" in prefix or _BAR.search(prefix):
+        if len(known) >= KEPT or "\r" in prefix or _TEXT.search(prefix):
             return False
         made = shape_of(prefix)
         if made is None:
@@ -232,8 +232,18 @@ class Envelope(Struct):
         if match is None or _SAYS_ERROR.search(match["prefix"]):
             return None
         where = origin(line, self.rules)
-        known = where.body and where.source != "other"  # a prefix of the server's own, or of torch
-        return None if known else match.end("prefix")
+        if where.body and where.source != "other":  # a prefix of the server's own, or of torch
+            return None
+        return self._named_at(line, match.end("prefix"))
+
+    def _named_at(self, line: str, end: int) -> int | None:
+        """Where the name of a process stands that ends at ``end``: it is the server's, and no envelope."""
+        heads = self.rules.heads is not None
+        for at in (at for at in range(end) if heads and line[at] == "("):
+            record = self.rules.record.match(line, at)
+            if record is not None and record.end() == end:
+                return at
+        return end
 
     def open(self, lines: list[str], base: int) -> Iterator[Opened]:
         """The lines without their envelope, some of them dropped, some cut in several; base: number of the first."""

@@ -30,6 +30,8 @@ from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
 from sgmon.text import safe
 
+#: exceptions by which a process or a task is ended from outside: no cause
+_ENDED = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
@@ -48,6 +50,7 @@ _MARKS = re.compile(r"[\s~^]+$")  # Python 3.11 marks the part of a source line 
 _FILE = re.compile(
     r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
 )
+_QUOTED = re.compile(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
 _HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 
 
@@ -63,6 +66,7 @@ class Errors(Struct):
     previous: str = ""
     warnings: int = 0
     errors: int = 0
+    interrupted_line: int | None = None  # somebody pressed Ctrl-C
     cleanup_line: int | None = None
     cleanup_t: float | None = None
     overcome: Candidate | None = None
@@ -129,6 +133,12 @@ class Errors(Struct):
             block.head = text[: where.body]
             again = heads is not None and bool(heads.repeats.search(self.previous))
             block.repeated = again and self._told()
+            above = self.candidates[-1] if self.candidates else None  # a failure, and the traceback of who tells it
+            block.titled = above is not None and (above.line, above.grade, above.rank) == (
+                number - 1,
+                CONSEQUENCE,
+                where.rank,
+            )
             block.raised = again or self.raises(block.head) or (heads is not None and where.quoted)
         last = self.blocks[-1] if self.blocks else None
         if last is not None and last.headless and not last.rank and block.fatal:
@@ -163,6 +173,9 @@ class Errors(Struct):
             block.main, block.fatal, block.repeated = True, True, block.repeated or self._told(block)
         if not frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
             block.code = body.strip()
+            called = self.log.calls.search(body) if self.log.calls is not None and block.frames else None
+            if called:
+                block.frames.append(Frame(called[1], block.frames[-1].file, block.frames[-1].line))
         if name and not block.file:
             block.file = next(iter(_FILE.findall(body)), "")
         message = body.partition(":")[2].strip() if name else ""
@@ -172,11 +185,26 @@ class Errors(Struct):
                 block.best = Candidate(
                     rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
                 )
+        other = _QUOTED.match(body) if "RayTaskError(" in body else None
+        if other and block.quoted is None:
+            kind = snake(other["name"])
+            block.quoted = Candidate(kind, EXCEPTION, number, body, block.rank, block.fatal, seen_t, True)
+        if name in _ENDED and block.plain is None:
+            self._ended(block, name)
+            return
         if name and block.plain is None:
+            block.cancelled, block.ended = block.cancelled and not block.ended, False
             line, text = (number, body) if message or block.headless else (block.line, block.text)
             block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
         if name:
             block.complete = True
+
+    def _ended(self, block: Block, name: str) -> None:
+        """The exception of the open block is how it was ended; a later one of its chain may be more."""
+        block.ended = block.ended or not block.cancelled
+        block.complete = block.cancelled = True
+        if name == "KeyboardInterrupt" and self.interrupted_line is None:
+            self.interrupted_line = block.line
 
     def _frame(self, block: Block, body: str) -> None:
         """What a frame tells of the fate of its process."""

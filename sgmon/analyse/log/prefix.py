@@ -28,7 +28,11 @@ _NCCL = regex(
 )
 _TORCH = regex(r"(?:\[rank(?P<rank>\d+)\]:)?\[(?P<level>[EWIF])\d{3,4} \d\d:\d\d:\d\d\.\d+ (?P<where>[\w.]+:\d+)\] ?")
 _QUOTED = regex(r"\[rank(?P<rank>\d+)\]:(?!\[[EWIF]\d) ?")
-_GLOG = regex(r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] ")
+#: what Triton Inference Server says before an exception of its Python backend is no part of it
+_GLOG = regex(
+    r"(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w.]+:\d+\] "
+    r"(?:\"?(?:Failed to initialize Python stub: |failed to load '[^']{1,200}' version \d+: Internal: ))?"
+)
 _UVICORN = regex(r"(?P<level>INFO|WARNING|ERROR|CRITICAL):\s+")
 _LETTERS = {"I": "info", "W": "warning", "E": "error", "F": "error"}
 

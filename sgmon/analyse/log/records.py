@@ -19,7 +19,8 @@ _QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
 _ACCESS = regex(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = regex(
     r'\s*File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'
-    r"|(?:Current thread|Thread) 0x[0-9a-f]+|Extension modules: |During handling of the above|The above exception was"
+    r"|(?:Current thread|Thread) 0x[0-9a-f]+|Stack \(most recent call first\)"
+    r"|Extension modules: |During handling of the above|The above exception was"
 )
 _FRAME = regex(r'\s*File "[^"]+", line \d+, in \S')
 #: how lines below their exception begin, which are no quoted source code: pydantic's, multiprocessing's

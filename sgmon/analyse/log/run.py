@@ -137,7 +137,7 @@ class Run(Struct):
         """
         if self.given.cut and self.given.goes_on(text):
             return
-        rules = tuple(rules)
+        rules, text = tuple(rules), text.lstrip("^C") if text.startswith("^C") else text  # as a terminal shows Ctrl-C
         self.when = when
         self.eager -= self.eager > 0
         writer = self.errors.writer
@@ -185,6 +185,8 @@ class Run(Struct):
             self._serves(record)
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
+            if self.errors.interrupted_line is not None:
+                self.error_lines.shut_down(self.errors.interrupted_line)
             self.remarks.take_clue(record.clue, number)
             for rule, match in record.milestones:
                 if rule.rank_only and "n" in match.groupdict():

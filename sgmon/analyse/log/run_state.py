@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
-from sgmon.analyse.log.candidates import EXCEPTION, Candidate
+from sgmon.analyse.log.candidates import CUT, EXCEPTION, Candidate
 from sgmon.analyse.log.records import exception_name
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.writers import Writers
@@ -120,7 +120,8 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
     if named in _VAGUE and by_rank:
         named = ""  # it usually happens so early, and here it did not
     told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.remarks.clues), "")
-    return told or launcher_phase_of_frames(cause.frames, stacks), behind
+    whole = cause.grade < CUT  # else the innermost frames may be missing
+    return told or launcher_phase_of_frames((cause.outer if whole else ()) or cause.frames, stacks), behind
 
 
 def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:

@@ -101,18 +101,19 @@ RULES = LogRules(
         last_frame=regex(r'File "(?:\S*/bin/vllm|<frozen runpy>|\S*/vllm/entrypoints/\S+)", line \d+, in <module>'),
         # 0.5.5 ... 0.33.0: only exceptions of which a worker or an engine ends; others are benign_header
         raises=regex(
-            rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:core|engine|multiproc_executor|worker_base|multiproc_worker_utils"
-            r"|ray_utils|stage_engine_core_proc)\.py:\d+\]"
+            rf"ERROR (?:{_DATE} )?\[?(?:[\w/]+/)?(?:(?:patch_)?core|engine|multiproc_executor|worker_base"
+            r"|multiproc_worker_utils|ray_utils|stage_engine_core_proc)\.py:\d+\]"
         ),
         prints=regex(r"(?:.*\) )?\((?:EngineCore|Worker|VllmWorker)[\w -]*(?:=\d+)? pid=\d+\) ?"),
     ),
     rank=rank_of_name,
     speaks=regex(
-        r"(?=[(DIWECLvM/\"])(?:\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
-        r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|DPSupervisor"
+        r"(?=[(DIWECLvuM/\"])(?:\((?:APIServer|ApiServer_\d+|(?:Stage)?EngineCore\w*|DPEngineCore\w*|Worker(?:_[A-Z]+\d+)*"
+        r"|VllmWorker[\w -]*(?:=\d+)?|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc|RayWorkerVllm|DPSupervisor"
         r"|VLLM_DP_Coordinator) (?:rank=\d+ )?pid=\d+"
         rf"|(?:(?m:^)|(?<=[\s|│>\])])){_LEVEL} {_DATE} {_LIBRARY}{_WHERE} |vLLM API server version|LLM engine \(v"
-        r"|\bvllm serve: error:|/bin/vllm\"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
+        r"|\bvllm(?: serve)?: error:|\busage: (?:vllm|api_server\.py) |/bin/vllm\""
+        r"|/vllm/entrypoints/(?:openai/api_server|llm)\.py"
         r"|[/\"]vllm/(?:v1|executor|worker|engine|lora|compilation)/|\bvllm\.v1\.|\bvllm\.(?:platform|general)_plugins"
         r"|Engine core initialization failed|Capturing CUDA graphs? [(s]|\bMQLLMEngine\b)"
     ),
@@ -132,6 +133,13 @@ RULES = LogRules(
     benign_header=regex(
         r"Exception in ASGI application|Error in inspecting model architecture|Invocation of \w+ method failed"
     ),
+    # of the process's own code, which catches nothing: not of a request's
+    ends=regex(
+        r", in (?:run_server(?:_worker)?|run_headless|run_multi_api_server|run_api_server_worker_proc|run_engine_core"
+        r"|build_async_engine_client\w*|launch_core_engines|_init_executor|_init_workers_ray|_initialize_kv_caches"
+        r"|create_engine_config|create_model_config)\b"
+    ),
+    calls=regex(r"\b(?:collective_rpc|_run_workers)\(\s*[\"'](\w+)[\"']"),
     requests=regex(r"Received request \S+: |Generated response \S+: "),
     serves=regex(r"Avg prompt throughput: |\" 200 OK$"),
     died=regex(r"(?:Worker proc VllmWorker-|RayWorkerProc rank=)(?P<n>\d+) died unexpectedly"),
