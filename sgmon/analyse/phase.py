@@ -33,10 +33,14 @@ def phase_of_snapshot(snapshot: Snapshot) -> Shown:
     never less than before: within a start a phase does not go back."""
     order = family_of(snapshot).phases.order
     found = _shown(snapshot)
-    if found.source == "log":
+    told = found.source == "log" and not bars_alone(snapshot)
+    in_program = snapshot.server is not None and snapshot.server.in_program  # no line says that its engine is ready
+    if told and not in_program:
         return found
     if any(one.state == "ready" and one.t >= (snapshot.server_seen_t or 0.0) for one in snapshot.verdicts):
         return Shown("serving", found.source)
+    if told:
+        return found
     before = Shown(snapshot.phase, snapshot.phase_source)
     if found.source == "stack" and order(before.name) < order("scheduler_ready"):
         return found  # the stack of one more rank may show that it is behind
@@ -47,11 +51,17 @@ def _shown(snapshot: Snapshot) -> Shown:
     order = family_of(snapshot).phases.order
     shown = _from_processes(snapshot)
     logged = snapshot.log.phase
+    known = None
     if not log_is_lost(snapshot):
         behind = logged in ("launch", "spawn") and order(shown) > order(logged)
-        return Shown(shown, "proc") if behind else Shown(logged, "log")
+        known = Shown(shown, "proc") if behind else Shown(logged, "log")
+        if not bars_alone(snapshot):
+            return known
     dumps = _dumps(snapshot)
     stacked = phase_of_all(dumps, version_of(snapshot), rules_of(snapshot.server))
+    if known is not None:
+        further = max((Shown(shown, "proc"), Shown(stacked, "stack")), key=lambda one: order(one.name))
+        return further if order(further.name) > order(known.name) else known
     if not stacked or order(shown) >= order("warmup"):  # the port knows more than any stack
         return Shown(shown, "proc")
     fresh = snapshot.t - max(dump.t for dump in dumps) <= STACK_FRESH_S
@@ -61,6 +71,16 @@ def _shown(snapshot: Snapshot) -> Shown:
 def log_is_lost(snapshot: Snapshot) -> bool:
     """No log can be read, it is empty, or its beginning with all milestones is gone."""
     return not snapshot.log.phase
+
+
+def bars_alone(snapshot: Snapshot) -> bool:
+    """The log has no record of the server, and what it tells of the start are bars: the log level is "error", as that
+    of an engine in a program is by default. A bar tells how far the start has come at least."""
+    milestones, rules = snapshot.log.milestones, family_of(snapshot).log
+    if not milestones or rules is None:
+        return False
+    bars = {name for _, name in rules.bars} | {"weights_100"}
+    return all(milestone.name in bars for milestone in milestones)
 
 
 def phases_of_stacks(snapshot: Snapshot, phase: str) -> dict[int, str]:

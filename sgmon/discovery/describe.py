@@ -68,6 +68,7 @@ def describe(root: str, launcher: Launcher, settings: Settings, known: Server | 
         kill_epoch=above.began_epoch if above else None,
         kill_pid=above.pid if above else None,
         simulated_gpus=(environ or {}).get("SGMON_DEMO_GPUS", "") or (known.simulated_gpus if known else ""),
+        in_program=launcher.launch.form == "engine",
         missing=tuple(gaps),
     )
 

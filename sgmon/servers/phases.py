@@ -66,10 +66,12 @@ def draft(phase: Phase, following: str, column: str, short: str) -> Phase:
 
 class PhaseTable(Struct, frozen=True, eq=False):
     """All phases of a family, in their usual order. leader_only: milestones that one leading rank prints, or a bar
-    that it shows: they are no difference between ranks."""
+    that it shows: they are no difference between ranks. engine_ready: from this phase on the ranks take requests, and
+    what is left is the HTTP server's start."""
 
     phases: tuple[Phase, ...] = ()
     leader_only: frozenset[str] = frozenset()
+    engine_ready: str = ""
     _known: dict[str, Phase] = {}  # by name
     _places: dict[str, int] = {}
 

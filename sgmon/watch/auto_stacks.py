@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.phase import log_is_lost
+from sgmon.analyse.phase import bars_alone, log_is_lost
 from sgmon.model import Role, Snapshot
 
 #: states at which stacks are taken
@@ -44,6 +44,12 @@ class AutoStacks:
             known = taken is not None and verdict.since_t <= taken and snapshot.t - taken < RENEW_S
             return "" if known else f"auto: {verdict.state}"
         seen = snapshot.server_seen_t or 0.0
-        lost = log_is_lost(snapshot) and snapshot.t - seen >= LOST_S and verdict.state not in _OVER
+        silent = log_is_lost(snapshot) or (bars_alone(snapshot) and snapshot.t - _bars_moved_t(snapshot) >= LOST_S)
+        lost = silent and snapshot.t - seen >= LOST_S and verdict.state not in _OVER
         titled = any(p.role == Role.WORKER and p.alive for p in snapshot.procs.processes)
         return "auto: no log" if lost and titled else ""
+
+
+def _bars_moved_t(snapshot: Snapshot) -> float:
+    """When a bar of the log last moved; 0 when none did."""
+    return max((bar.moved_t or 0.0 for bar in snapshot.log.bars), default=0.0)

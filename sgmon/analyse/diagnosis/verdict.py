@@ -14,6 +14,7 @@ from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed, restarted_facts
 from sgmon.analyse.diagnosis.driver import driver_facts
 from sgmon.analyse.diagnosis.ended import shut_down
+from sgmon.analyse.diagnosis.engine_alone import engine_alone
 from sgmon.analyse.diagnosis.facts import log_fact, missing_signals, quiet_fact
 from sgmon.analyse.diagnosis.foreseen import with_forecast
 from sgmon.analyse.diagnosis.grammar import phrase
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     absent,
     stopped,
     ready,
+    engine_alone,
     own_rules,
     foreign_build_lock,
     other_node,

@@ -128,6 +128,7 @@ PHASES = PhaseTable(
         READY,
         SERVING,
     ),
+    engine_ready="scheduler_ready",
     leader_only=frozenset(
         {
             "nccl_comm",

@@ -125,6 +125,7 @@ PHASES = PhaseTable(
         READY,
         SERVING,
     ),
+    engine_ready="http",
     leader_only=frozenset(
         {
             "nccl_comm",

@@ -1,0 +1,56 @@
+"""An engine in a program of the user's own is ready without a ready line and without HTTP."""
+
+from __future__ import annotations
+
+from sgmon.analyse.diagnosis.context import Context
+from sgmon.analyse.diagnosis.ready import OPEN_S
+from sgmon.model import Evidence, PortReading, Verdict
+from sgmon.units import lasting
+
+RULE = "ready-engine"
+
+
+def engine_alone(context: Context) -> Verdict | None:
+    """ready: its ranks take requests, and for ``OPEN_S`` nothing has come that would begin an HTTP server. None: the
+    launcher is a server's own command, or an HTTP server has begun, or the ranks are not that far."""
+    server, port, order = context.snapshot.server, context.snapshot.port, context.phases.order
+    done = order(context.phases.engine_ready)
+    if server is None or not server.in_program or context.was_ready or context.guessed or done < 0:
+        return None
+    if port is None or _listens(port) or order(context.phase) < done or not context.ranks:
+        return None
+    if context.snapshot.verdict.rule == RULE:
+        return context.snapshot.verdict
+    quiet_s = _quiet_s(context)
+    if quiet_s is not None and quiet_s < OPEN_S:
+        return None
+    return Verdict(
+        "ready",
+        "the engine is ready: its ranks take requests, and the program has no HTTP server",
+        phase="serving",
+        confidence=0.75,
+        rule=RULE,
+        evidence=(
+            Evidence("stack" if context.snapshot.phase_source == "stack" else "log", _so_far(context, quiet_s)),
+            Evidence("port", f"nothing of the program (pid {server.pid}) listens for HTTP"),
+        ),
+    )
+
+
+def _listens(port: PortReading) -> bool:
+    """Whether somebody of the server may answer HTTP."""
+    return port.answer not in ("skipped", "refused") or any(one.ours is not False for one in port.listeners)
+
+
+def _quiet_s(context: Context) -> float | None:
+    """Seconds since the newest milestone; None where no time of one is known."""
+    times = [t for m in context.snapshot.log.milestones if (t := context.snapshot.passed_t(m)) is not None]
+    return context.t - max(times) if times else None
+
+
+def _so_far(context: Context, quiet_s: float | None) -> str:
+    if context.snapshot.phase_source == "stack":
+        return "the stacks show that its ranks wait for requests or work on one"
+    if context.snapshot.has_been_ready or quiet_s is None:
+        return "its ranks have finished their start"
+    return f"its ranks have finished their start, and no further milestone has come for {lasting(quiet_s)}"

@@ -1,0 +1,86 @@
+"""An engine in a program of the user's own: no ready line, no HTTP, and by default a log with bars alone."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from sgmon.model import Event, PortReading, ServerReading
+from sgmon.watch.auto_stacks import AutoStacks
+from tests.diagnosis.world import World
+
+BAR = "\rMulti-thread loading shards: {0}% Completed | {1}/5 [00:00<00:00, 1565.62it/s]"
+IDLE = (
+    "recv_requests@sglang/srt/managers/scheduler.py",
+    "event_loop_normal@sglang/srt/managers/scheduler.py",
+    "run_scheduler_process@sglang/srt/managers/scheduler.py",
+)
+LOADS = ("load_model@sglang/srt/model_loader/loader.py", "run_scheduler_process@sglang/srt/managers/scheduler.py")
+
+
+def engine(*, in_program: bool = True) -> World:
+    world = World(1, gpu=False)
+    server = world.store.snapshot.server
+    assert server is not None
+    world.step(Event(0.0, "server", ServerReading(replace(server, in_program=in_program))))
+    world.port = PortReading("127.0.0.1", 0, "skipped", note="its arguments are not known")
+    world[0].compute()
+    return world.run(3)
+
+
+def test_an_engine_whose_log_has_bars_alone_is_ready_once_its_stacks_show_it() -> None:
+    """SGLang's Engine logs errors only. Its idle loop computes without an end."""
+    world, stacks = engine(), AutoStacks()
+    world.raw(BAR.format(40, 2))
+    world.run(3)
+    assert world.verdict.phase == "weights"
+    world.raw(BAR.format(100, 5) + "\n")
+    world.run(10)
+    assert (world.verdict.phase, stacks.due(world.store.snapshot)) == ("weights", "")
+    world.run(20)
+    assert stacks.due(world.store.snapshot) == "auto: no log"
+    world.dump(0, *IDLE, samples=1)
+    world.run(5)
+    assert (world.verdict.state, world.verdict.rule, world.verdict.phase) == ("ready", "ready-engine", "serving")
+    world.run(300)
+    assert (world.verdict.state, stacks.due(world.store.snapshot)) == ("ready", "")
+    world[0].does(gone=True, exit_signal=9)
+    world.run(3)
+    assert world.verdict.state == "crashed" and "after it was ready" in world.verdict.headline
+
+
+def test_stacks_that_are_behind_the_bar_do_not_take_its_phase_back() -> None:
+    world = engine()
+    world.raw(BAR.format(40, 2))
+    world.dump(0, "init_process_group@torch/distributed/distributed_c10d.py", samples=1)
+    world.run(5)
+    assert world.verdict.phase == "weights"
+    world.dump(0, *LOADS, samples=1)
+    world.run(5)
+    assert world.verdict.phase == "weights" and world.verdict.state != "ready"
+
+
+def test_an_engine_whose_log_tells_its_end_is_ready_when_no_http_server_follows() -> None:
+    world = engine().to("graphs")
+    world.log(
+        "max_total_num_tokens=4096, chunked_prefill_size=2048, max_prefill_tokens=16384, max_running_requests=9"
+    )
+    world.run(5)
+    assert world.verdict.state != "ready"
+    world.run(20)
+    assert (world.verdict.state, world.verdict.rule) == ("ready", "ready-engine")
+    assert any("no further milestone has come for" in fact.text for fact in world.verdict.evidence)
+
+
+@pytest.mark.parametrize("why", ["a command of its own", "a port that opens", "somebody listens"])
+def test_a_server_with_http_is_not_called_ready_by_its_ranks(why: str) -> None:
+    world = engine(in_program=why != "a command of its own").to("graphs")
+    if why == "a port that opens":
+        world.answers(503)
+    if why == "somebody listens":
+        world.answers(None, answer="no_response")
+    world.log(
+        "max_total_num_tokens=4096, chunked_prefill_size=2048, max_prefill_tokens=16384, max_running_requests=9"
+    )
+    world.run(25)
+    assert world.verdict.state not in ("ready", "unhealthy")
