@@ -74,8 +74,9 @@ class LiveSource:
         self._tick_s = TICK_S * self._interval_s
         self._calm = Calm()
         self._log_came = False  # since the last tick, with which the verdict sees it
-        made = probes(self.watched, self) if probes else live_probes(self.watched, found)
-        self._threads = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in made]
+        self._threads = self._prepared(probes(self.watched, self) if probes else first_probes(self.watched, found))
+        self._has_more = probes is None  # the others, which are imported when it is their turn
+        self._facts_wanted = not one_look
         self._adding = threading.Lock()
         self._awaits_requests = probes is not None  # given probes are all there are
         self._late: list[ProbeThread] | None = None  # those that wait for requests, and could not be started yet
@@ -89,7 +90,7 @@ class LiveSource:
         waiting = list(self._threads)
         while not self._stop.is_set():
             now = self.clock.stamp()
-            if waiting:
+            if waiting or self._has_more:
                 waiting = self._start(waiting, now, now - began)
             if now - began >= ON_REQUEST_S:
                 self._await_requests()
@@ -99,7 +100,7 @@ class LiveSource:
                 yield from self._tick(now)
             try:
                 pause_s = max(0.01, self._pause_s() - (now - ticked))
-                event = self._queue.get(timeout=min(pause_s, PAINTED_S) if waiting else pause_s)
+                event = self._queue.get(timeout=min(pause_s, PAINTED_S) if waiting or self._has_more else pause_s)
             except queue.Empty:
                 continue
             self._notice(event)
@@ -115,14 +116,22 @@ class LiveSource:
     def _start(self, waiting: list[ProbeThread], now: float, age_s: float) -> list[ProbeThread]:
         """Start the probes whose turn it is; returns the others. The server probe comes first, then the processes,
         then the rest: who the ranks are shall stand on the screen while the others import what they need and a long
-        log is read. One look waits for all of them anyway."""
+        log is read. One look waits for all of them anyway, but for the facts of a start (``read_facts``)."""
         kinds = {thread.probe.kind for thread in self._threads}
         server_known = "server" not in kinds or self._server_asked or age_s >= FIRST_LOOK_S
         no_procs = "procs" not in kinds or (self._server_asked and self._server_key is None)
         painted = self._procs_seen_t is not None and now - self._procs_seen_t >= PAINTED_S
         rest = server_known and (no_procs or painted or age_s >= FIRST_PROCS_S or self.watched.one_look)
-        turn = {"server": True, "procs": server_known}
+        if rest and self._has_more:
+            self._has_more = False
+            more = self._prepared(more_probes(self.watched))
+            self._threads += more
+            waiting = waiting + more
+        turn = {"server": True, "procs": server_known, "preflight": rest and self._facts_wanted}
         return [thread for thread in waiting if not (turn.get(thread.probe.kind, rest) and self._can_start(thread))]
+
+    def _prepared(self, probes: list[Probe]) -> list[ProbeThread]:
+        return [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in probes]
 
     def _can_start(self, thread: ProbeThread) -> bool:
         """Start it. False: no thread can be started now, which is said; it is tried again."""
@@ -142,6 +151,10 @@ class LiveSource:
             self._queue.put_nowait(Event(self.clock.stamp(), "tick"))  # the loop need not wait for its next tick
         except queue.Full:
             pass
+
+    def read_facts(self) -> None:
+        """Read the facts of a start too, which one look begins without. From the thread that iterates."""
+        self._facts_wanted = True
 
     def request_stacks(self, pids: Sequence[int] | None, samples: int, native: bool, why: str) -> int | None:
         """The number of the request, which its dumps carry; None: there is no probe of stacks."""
@@ -176,8 +189,7 @@ class LiveSource:
             if self._awaits_requests:
                 return
             if self._late is None:
-                late = request_probes(self.watched, self)
-                self._late = [ProbeThread(probe, self.clock, self._emit, self._stop) for probe in late]
+                self._late = self._prepared(request_probes(self.watched, self))
                 self._threads += self._late
             self._late = [thread for thread in self._late if not self._can_start(thread)]
             self._awaits_requests = not self._late
@@ -247,19 +259,28 @@ class LiveSource:
                 self.wake("procs", "log", "port", "gpu", "preflight", "start")
 
 
-def live_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:
-    """The probes that read on their own. Imported here: a replay needs none of them."""
+def live_probes(watched: Watched) -> list[Probe]:
+    """The probes that read on their own."""
+    return first_probes(watched) + more_probes(watched)
+
+
+def first_probes(watched: Watched, found: ServerReading | None = None) -> list[Probe]:
+    """Those that find the ranks. Imported here: a replay needs no probe."""
+    from sgmon.collect.probes.procs import ProcsProbe
+
+    return [ServerProbe(watched, found), ProcsProbe(watched)]
+
+
+def more_probes(watched: Watched) -> list[Probe]:
+    """The others that read on their own."""
     from sgmon.collect.gpu.probe import GpuProbe
     from sgmon.collect.probes.kernel_log import KernelLogProbe
     from sgmon.collect.probes.logtail import LogProbe
     from sgmon.collect.probes.port import PortProbe
     from sgmon.collect.probes.preflight import PreflightProbe
-    from sgmon.collect.probes.procs import ProcsProbe
     from sgmon.collect.probes.start import StartProbe
 
     probes: list[Probe] = [
-        ServerProbe(watched, found),
-        ProcsProbe(watched),
         LogProbe(watched),
         PortProbe(watched),
         StartProbe(watched),

@@ -106,6 +106,8 @@ def look(engine: Engine, watch_s: float, asked: Asked = NOTHING_MORE, patience_s
         seen = snapshot
         more_s = TRACED_S + 1.0 if traced(snapshot) else SETTLING_S if settles(snapshot) else 0.0
         late = snapshot.t >= watch_s + max(limit_s, more_s)
+        if isinstance(engine.source, LiveSource) and awaits_facts(snapshot) and LOG not in missing(snapshot):
+            engine.source.read_facts()  # 14 ms that a look at a ready server does without
         if snapshot.t >= watch_s and (
             late or not (missing(snapshot, asked) or traced(snapshot) or settles(snapshot) or awaits_facts(snapshot))
         ):
@@ -162,6 +164,8 @@ REACHED_S = 15.0
 HYSTERESIS_S = 5.0
 #: a look shorter than this ends before the first suspicion: no stacks are taken in it
 EVIDENCE_S = 15.0
+#: in ``missing``
+LOG = "its log"
 #: what one look is sure of, whatever else it has not seen
 _SURE = frozenset({"crashed", "stopped", "stalled", "ended", "will-fail"})
 
@@ -248,7 +252,7 @@ def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
         parts["its processes"] = not snapshot.procs.processes and "procs" not in failed
         parts["its port"] = snapshot.port is None and "port" not in failed and not server.args.headless
         log_seen = snapshot.log.size is not None or any(status.name == "log" for status in snapshot.probes)
-        parts["its log"] = reads_log and not log_seen
+        parts[LOG] = reads_log and not log_seen
     return tuple(words for words, lacks in parts.items() if lacks)
 
 

@@ -7,6 +7,7 @@ arguments runs none of them.
 from __future__ import annotations
 
 import shlex
+from functools import lru_cache
 from typing import NamedTuple
 
 from sgmon.patterns import regex
@@ -27,12 +28,16 @@ class Command(NamedTuple):
 
 def words_of(argv: tuple[str, ...]) -> tuple[str, ...]:
     """argv, or the words of a title that was set as one string."""
-    if len(argv) != 1 or " " not in argv[0]:
-        return argv
+    return argv if len(argv) != 1 or " " not in argv[0] else _split(argv[0])
+
+
+@lru_cache(maxsize=64)
+def _split(title: str) -> tuple[str, ...]:
+    """Every family asks it of each process."""
     try:
-        return tuple(shlex.split(argv[0]))
+        return tuple(shlex.split(title))
     except ValueError:
-        return tuple(argv[0].split())
+        return tuple(title.split())
 
 
 def is_python(argv: tuple[str, ...]) -> bool:
@@ -41,6 +46,7 @@ def is_python(argv: tuple[str, ...]) -> bool:
     return bool(words) and bool(_PYTHON.match(words[0].rsplit("/", 1)[-1]))
 
 
+@lru_cache(maxsize=64)
 def command_of(argv: tuple[str, ...]) -> Command | None:
     """The command of an argv as /proc/PID/cmdline gives it; None for ``python -c`` and a bare interpreter."""
     words = words_of(argv)

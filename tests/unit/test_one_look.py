@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from msgspec.structs import replace
 
+from sgmon.collect.source import LiveSource
 from sgmon.commands.status import PATIENCE_MOST_S, Asked, load_now, look, missing, patience, unfinished
 from sgmon.model import (
     Compiler,
@@ -25,7 +26,9 @@ from sgmon.model import (
     Verdict,
 )
 from sgmon.model.preflight import Preflight
+from sgmon.settings import Settings
 from sgmon.watch.engine import Engine
+from tests.unit.test_source import Scripted
 
 EPOCH = 1_000_000.0
 SERVER = ServerReading(Server(100, 1, log_path="/log", log_kind="file", started_epoch=EPOCH - 500))
@@ -93,6 +96,32 @@ def test_it_ends_when_everything_has_answered() -> None:
     snapshot, script = seen(SERVER, PROCS, log(1.0), PORT, Preflight())
     assert snapshot.verdict.state == "progressing" and snapshot.t < 1.0
     assert script.stopped_t is not None and script.stopped_t < 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"), [("The server is fired up and ready to roll!", 0), ("Load weight begin.", 1)]
+)
+def test_the_facts_of_a_start_are_read_when_the_log_does_not_end_it(words: str, asked: int) -> None:
+    reads = []
+
+    def facts() -> Preflight:
+        reads.append(1)
+        return Preflight()
+
+    server = ServerReading(replace(SERVER.server, args=ServerArgs(model_path="/m")))
+    text = f"[2026-11-29 15:00:00] {words}\n"
+    scripted = {
+        "server": lambda: server,
+        "procs": lambda: PROCS,
+        "log": lambda: log(1.0, text),
+        "port": lambda: PORT,
+        "preflight": facts,
+    }
+    source = LiveSource(
+        Settings(), lambda watched, source: [Scripted(kind, read) for kind, read in scripted.items()], one_look=True
+    )
+    look(Engine(source, auto_evidence=False, publish_s=0.0), 0.0, patience_s=40.0)
+    assert min(len(reads), 1) == asked
 
 
 def test_facts_that_come_late_are_waited_for_and_leave_no_look_unfinished() -> None:

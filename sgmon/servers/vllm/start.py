@@ -6,7 +6,6 @@ Facts: vllm 0.32.0 entrypoints/launchers/launcher.py (``setup_server``), engine/
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Callable
 
@@ -39,6 +38,8 @@ def options(args: ServerArgs) -> StartOptions:
 def _draft(raw: dict[str, str]) -> str:
     """The draft model's path: of --speculative-config, as JSON or as the log shows it (a cut one tells nothing); or
     of the older flag. "ngram" and the like are methods without a model."""
+    import ast  # 2 ms, for this alone
+
     text = raw.get("speculative_config", "")
     try:
         given = ast.literal_eval(text) if "'" in text else json.loads(text or "{}")
