@@ -54,7 +54,8 @@ def select(snapshot: Snapshot) -> PortView:
         address = clean(reading.where, 60)
     elif snapshot.server is not None and snapshot.server.port is not None:
         address = f"{clean(snapshot.server.args.host, 40)}:{snapshot.server.args.port}"
-    asked = next((p.last_ok_t for p in snapshot.probes if p.name == "port"), None)
+    probe = snapshot.probe("port")
+    asked = None if probe is None else probe.last_ok_t
     since = snapshot.port_changed_t
     return PortView(
         reading=reading,

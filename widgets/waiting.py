@@ -54,7 +54,7 @@ class WaitingPanel(Panel[WaitingView], can_focus=False):
 
 def select(snapshot: Snapshot) -> WaitingView:
     """From a snapshot without a server."""
-    probe = next((p for p in snapshot.probes if p.name == "server"), None)
+    probe = snapshot.probe("server")
     gpus = snapshot.gpu.gpus
     used = [gpu.used_bytes for gpu in gpus if gpu.used_bytes is not None]
     words = ""

@@ -168,7 +168,8 @@ class Store:
         """What the cause book says, looked up again only when what it reads has changed: stacks, error, NCCL."""
         if new.server is None or not (new.stacks or new.log.error or new.ras):
             return new
-        ras_t = next((probe.last_ok_t for probe in new.probes if probe.name == "ras"), None)
+        ras = new.probe("ras")
+        ras_t = None if ras is None else ras.last_ok_t
         seen = (new.stacks, new.log.error, new.ras, ras_t, new.verdict.state)
         if seen == self._matched:
             return new

@@ -75,5 +75,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _trouble(snapshot: Snapshot) -> str:
-    found = next((status for status in snapshot.probes if status.name == NAME), ProbeStatus(NAME))
+    found = snapshot.probe(NAME) or ProbeStatus(NAME)
     return ": ".join(filter(None, (found.error, found.remedy)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sgmon.analyse.diagnosis.crash import OPEN
+from sgmon.analyse.diagnosis.crash_phase import OPEN
 from sgmon.commands import EXIT_CODES, FAILED, NO_SERVER, NOT_READY, READY, STALLED, exit_code, exit_code_of
 from sgmon.commands.after import run_hook, write_report, write_step_summary
 from sgmon.commands.bundling import zip_path

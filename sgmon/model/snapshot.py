@@ -200,6 +200,10 @@ class Snapshot(Struct, frozen=True):
         """(name, snapshot) of every node; of a single machine itself, without a name."""
         return tuple((view.name, view.snapshot) for view in self.nodes) or (("", self),)
 
+    def probe(self, name: str) -> ProbeStatus | None:
+        """How the probe of that name is doing; None: it has told nothing yet."""
+        return next((status for status in self.probes if status.name == name), None)
+
     @property
     def began_t(self) -> float | None:
         """When the server's process began, in watch seconds (negative: before the watch)."""

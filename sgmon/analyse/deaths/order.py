@@ -40,6 +40,11 @@ class Order(Struct, frozen=True):
     restarted: tuple[Death, ...] = ()
 
     @property
+    def only(self) -> Death | None:
+        """The process that died first, or the only one that may have."""
+        return self.first or (self.candidates[0] if len(self.candidates) == 1 else None)
+
+    @property
     def span_s(self) -> float:
         """Seconds in which the candidates ended."""
         if not self.candidates:
@@ -90,7 +95,8 @@ def _went_on(snapshot: Snapshot, ends: Ends, death: Death) -> bool:
     if any((m.seen_t or 0.0) > death.latest + LOG_LATE_S for m in snapshot.log.milestones):
         return True
     port = snapshot.port
-    asked_t = next((p.last_ok_t for p in snapshot.probes if p.name == "port"), None)
+    probe = snapshot.probe("port")
+    asked_t = None if probe is None else probe.last_ok_t
     answers = port is not None and port.status == 200 and any(one.ours for one in port.listeners)
     return answers and asked_t is not None and asked_t >= death.latest + ANSWERS_S
 

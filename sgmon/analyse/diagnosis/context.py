@@ -126,6 +126,18 @@ class Context(Struct, frozen=True):
         return max(0.0, self.watched_t - self.non_cpu_activity_t)
 
     @property
+    def read_t(self) -> float | None:
+        """When the processes were last read, at the end of that look; None: not yet."""
+        probe = self.snapshot.probe("procs")
+        return None if probe is None else probe.last_ok_t
+
+    @property
+    def asked_t(self) -> float | None:
+        """When the port was last looked at; None: not yet."""
+        probe = self.snapshot.probe("port")
+        return None if probe is None else probe.last_ok_t
+
+    @property
     def watched_t(self) -> float:
         """Until when silence counts: the last look at the processes and a little more."""
         return min(self.t, looked_t(self.snapshot) + UNSEEN_S)
@@ -141,8 +153,8 @@ class Context(Struct, frozen=True):
 
 def looked_t(snapshot: Snapshot) -> float:
     """When the last look at the processes began: what it shows may be as old as that. Now, where it is not known."""
-    probe = next((p for p in snapshot.probes if p.name == "procs" and p.last_ok_t), None)
-    return snapshot.t if probe is None or probe.last_ok_t is None else probe.last_ok_t - (probe.took_s or 0.0)
+    probe = snapshot.probe("procs")
+    return probe.last_ok_t - (probe.took_s or 0.0) if probe is not None and probe.last_ok_t else snapshot.t
 
 
 def context_of(snapshot: Snapshot) -> Context:

@@ -58,7 +58,7 @@ def port_holder(context: Context) -> str:
 def still_says_200(context: Context, since_t: float) -> Evidence | None:
     """That our own port says 200 to a request of after ``since_t``, when something had ended; else None."""
     port = context.snapshot.port
-    asked = next((probe.last_ok_t for probe in context.snapshot.probes if probe.name == "port"), None)
+    asked = context.asked_t
     if port is None or port.status != 200 or asked is None or port_is_ours(port) is False:
         return None
     if asked - (port.latency_s or 0.0) <= since_t:
@@ -157,7 +157,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
 
 def _asked_after(context: Context, seen_t: float | None) -> float:
     """Seconds from the ready line to the newest look at the port; a busy machine is asked late. 0 before the line."""
-    asked = next((probe.last_ok_t for probe in context.snapshot.probes if probe.name == "port"), None)
+    asked = context.asked_t
     if asked is None or seen_t is None:
         return context.t - (seen_t or 0.0)
     return max(0.0, asked - seen_t)

@@ -241,10 +241,10 @@ def _unjudged(context: Context) -> Verdict:
 
 def _unread_s(context: Context) -> float | None:
     """For how long the processes could not be read while the log was silent, too; None: not for long."""
-    probe = next((one for one in context.snapshot.probes if one.name == "procs"), None)
-    if probe is None or probe.last_ok_t is None or not (probe.error or probe.in_flight_since_t is not None):
+    probe, read_t = context.snapshot.probe("procs"), context.read_t
+    if probe is None or read_t is None or not (probe.error or probe.in_flight_since_t is not None):
         return None
-    unread_s = min(context.t - probe.last_ok_t, context.t - context.log_activity_t)
+    unread_s = min(context.t - read_t, context.t - context.log_activity_t)
     return unread_s if unread_s >= UNREAD_S else None
 
 
