@@ -251,7 +251,7 @@ def missing(snapshot: Snapshot, asked: Asked = NOTHING_MORE) -> tuple[str, ...]:
         reads_log = server.log_kind in ("file", "deleted") and not asked.streams
         parts["its processes"] = not snapshot.procs.processes and "procs" not in failed
         parts["its port"] = snapshot.port is None and "port" not in failed and not server.args.headless
-        log_seen = snapshot.log.size is not None or any(status.name == "log" for status in snapshot.probes)
+        log_seen = snapshot.log.size is not None or snapshot.probe("log") is not None
         parts[LOG] = reads_log and not log_seen
     return tuple(words for words, lacks in parts.items() if lacks)
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sgmon.analyse.log.candidates import CONSEQUENCE, NOTICE
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.errors import Errors
+from sgmon.analyse.log.first_cause import fatal
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.ranks import Milestones
 from sgmon.analyse.log.records import exception_name
@@ -59,7 +60,7 @@ class ErrorLines(Struct):
 
     def shut_down(self, number: int) -> None:
         """The server shuts down: what would be noise without it is an error where nothing else is."""
-        if self.sigterm_line is None and self.unasked is not None and self.errors.fatal(None) is None:
+        if self.sigterm_line is None and self.unasked is not None and fatal(self.errors) is None:
             line, text, rule, seen_t = self.unasked
             self.errors.single(line, text, "", rule, seen_t)
         self.sigterm_line = self.sigterm_line or number

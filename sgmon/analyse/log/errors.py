@@ -1,4 +1,4 @@
-"""Which error line is the first cause: candidates are collected, the best grade wins, then the first line.
+"""What could be the first cause of a failure is collected as the log is read; ``first_cause`` chooses.
 
 A traceback is one block: its rank is the one of the record that opens it, its line the exception line that says
 something (or the record, if the exception has no text or the end is cut).
@@ -20,26 +20,20 @@ from sgmon.analyse.log.candidates import (
     Block,
     Candidate,
     fatal_at_end,
-    is_explained,
 )
-from sgmon.analyse.log.catalogue import GRADES, Rule
+from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.prefix import Origin
-from sgmon.analyse.log.records import exception_name, looks_like_traceback, qualified_exception
-from sgmon.model.log import Complaint
+from sgmon.analyse.log.records import exception_name, header_exception, looks_like_traceback, qualified_exception
 from sgmon.model.stacks import Frame
 from sgmon.servers.family import LogRules
-from sgmon.text import safe
 
 #: exceptions by which a process or a task is ended from outside: no cause
 _ENDED = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
-MOST_COMPLAINTS = 64
-COMPLAINT_TEXT = 200
 #: Python's own words above an exception that ended nothing: of a task, of a finaliser
 _CAUGHT = re.compile(r"^future: <\w+ finished|exception was never retrieved|^Exception ignored in")
-_SIGNALLED = re.compile(r"exit code:? -(\d+)")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
 #: Lines after an exception in which the launcher may say that a child has failed.
@@ -51,7 +45,6 @@ _FILE = re.compile(
     r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
 )
 _QUOTED = re.compile(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
-_HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 
 
 class Errors(Struct):
@@ -320,69 +313,6 @@ class Errors(Struct):
         found = [*self.candidates]
         found += (fatal_at_end(block) for block in self.blocks if not block.cancelled and not block.is_torn)
         return sorted(found, key=lambda c: c.line)
-
-    def complaints(self) -> tuple[Complaint, ...]:
-        """The first error lines and the first sign that the server ends its own processes, by line."""
-        found = [self._complaint(c) for c in self.all()[:MOST_COMPLAINTS] if c.grade != NOTICE and not c.shell]
-        if self.cleanup_line is not None:
-            found.append(Complaint("cleanup", "cleanup", self.cleanup_line, seen_t=self.cleanup_t))
-        return tuple(sorted(found, key=lambda c: c.line))
-
-    def _complaint(self, candidate: Candidate) -> Complaint:
-        died = self.log.died.search(candidate.text)
-        groups = {} if died is None else {name: value for name, value in died.groupdict().items() if value}
-        pid = groups.pop("pid", None)
-        number = next(iter(groups.values()), None)
-        signalled = _SIGNALLED.search(candidate.text)
-        return Complaint(
-            kind=candidate.kind,
-            grade=GRADES[candidate.grade],
-            line=candidate.line,
-            rank="" if candidate.rank.startswith("#") else candidate.rank,
-            seen_t=candidate.seen_t,
-            pid=int(pid) if pid else None,
-            index=int(number) if number and number.isdigit() else None,
-            signalled=candidate.grade == KILLED or signalled is not None,
-            signal=None if signalled is None else int(signalled[1]),
-            text=safe(candidate.text.strip(), COMPLAINT_TEXT),
-        )
-
-    def first_cause(self, stopped_line: int | None = None) -> Candidate | None:
-        """The candidate nearest to the cause. After an asked-for stop (SIGTERM) only causes count, no victims."""
-        best: Candidate | None = None
-        found = self.all()
-        for candidate in found:
-            if candidate.grade == NOTICE or (candidate.grade == KILLED and is_explained(candidate, found)):
-                continue
-            killed = candidate.shell or (candidate.block and candidate.grade == KILLED)  # as another program tells it
-            if killed and self._ended_itself(candidate.line):
-                continue
-            if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
-                continue
-            if best is None or candidate.grade < best.grade:
-                best = candidate
-        return best
-
-    def _ended_itself(self, line: int) -> bool:
-        """Whether the server had begun to end its own processes before ``line``."""
-        if self.cleanup_line is not None and self.cleanup_line < line:
-            return True
-        return any(c.line < line and c.grade == CONSEQUENCE for c in self.candidates)
-
-    def fatal(self, stopped_line: int | None = None) -> Candidate | None:
-        """The first line after which this start cannot succeed."""
-        for candidate in self.all():
-            if stopped_line is not None and candidate.line > stopped_line and candidate.grade >= KILLED:
-                continue
-            if candidate.fatal:
-                return candidate
-        return None
-
-
-def header_exception(body: str) -> str:
-    """ "Unsupported" of "Scheduler hit an exception: pkg.Unsupported: no", the class of an exception; else ""."""
-    match = _HEADER_EXCEPTION.search(body) if "Traceback (most" not in body else None
-    return match["name"] if match else ""
 
 
 def snake(name: str) -> str:

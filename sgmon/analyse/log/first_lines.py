@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sgmon.analyse.log.errors import Errors, header_exception
-from sgmon.analyse.log.records import Record, exception_name, is_frame, looks_like_traceback
+from sgmon.analyse.log.errors import Errors
+from sgmon.analyse.log.records import Record, exception_name, header_exception, is_frame, looks_like_traceback
 from sgmon.servers.family import LogRules
 
 

@@ -15,6 +15,7 @@ _EXCEPTION = regex(
     r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
     r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
 )
+_HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 _QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
 _ACCESS = regex(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = regex(
@@ -149,6 +150,12 @@ def exception_name(body: str) -> str:
 def qualified_exception(body: str) -> str:
     """ "Unsupported" of "torch._dynamo.exc.Unsupported: text": below frames an exception, whatever its name."""
     match = _QUALIFIED.match(body)
+    return match["name"] if match else ""
+
+
+def header_exception(body: str) -> str:
+    """ "Unsupported" of "Scheduler hit an exception: pkg.Unsupported: no", the class of an exception; else ""."""
+    match = _HEADER_EXCEPTION.search(body) if "Traceback (most" not in body else None
     return match["name"] if match else ""
 
 

@@ -16,6 +16,7 @@ from sgmon.analyse.log.bars import Frame, frames
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.error_lines import ErrorLines
 from sgmon.analyse.log.errors import NEAR, Errors
+from sgmon.analyse.log.first_cause import fatal
 from sgmon.analyse.log.first_lines import begins_with, opens_traceback
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin, epoch
@@ -264,7 +265,7 @@ class Run(Struct):
             self.errors.progress(rank)
 
     def _arguments(self, text: str, number: int) -> None:
-        lost = self.errors.fatal(None) is not None or self.error_lines.sigterm_line is not None
+        lost = fatal(self.errors) is not None or self.error_lines.sigterm_line is not None
         if lost or self.milestones.ready_line is not None:
             self.begin_again(number)
         another = self.given.take(text)
@@ -277,7 +278,7 @@ class Run(Struct):
         fresh.near = self.near
         fresh.given = self.given.next_start(number)
         begun = self.given.args is not None or self.milestones.ready_line is not None
-        fresh.unended = begun and self.errors.fatal(None) is None and self.error_lines.sigterm_line is None
+        fresh.unended = begun and fatal(self.errors) is None and self.error_lines.sigterm_line is None
         for name in self.__struct_fields__:
             setattr(self, name, getattr(fresh, name))
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
 from sgmon.analyse.log.candidates import CUT, EXCEPTION, Candidate
+from sgmon.analyse.log.first_cause import complaints, fatal, first_cause
 from sgmon.analyse.log.records import exception_name
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.writers import Writers
@@ -34,18 +35,18 @@ _FIRST = regex(r"\bTP0\b|^pid\d")
 def state_of(run: Run, base: LogState) -> LogState:
     """``base`` (path, lines, times) with everything that the lines of ``run`` have told."""
     stopped = run.error_lines.sigterm_line
-    fatal = run.errors.fatal(stopped)
-    cause = run.errors.first_cause(stopped)
+    failed = fatal(run.errors, stopped)
+    cause = first_cause(run.errors, stopped)
     ready = run.milestones.ready_line
     outcome = "unfinished"
-    if fatal is not None:
+    if failed is not None:
         outcome = "crashed"
     elif ready is not None or run.milestones.dummy_line is not None:
         outcome = "ready"
         if run.error_lines.unhealthy_line is not None and run.error_lines.unhealthy_line > (ready or 0):
             outcome = "unhealthy"
     ranks, exceptions = _ranks(run)
-    phase, behind = _phase(run, fatal, cause)
+    phase, behind = _phase(run, failed, cause)
     last = run.milestones.last or run.milestones.fallback or _fallback(run)
     return replace(
         base,
@@ -62,7 +63,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         ranks_left_out=run.ranks.names.is_over,
         bars=tuple(run.bars.known.values()),
         error=_error(run, cause),
-        complaints=run.errors.complaints(),
+        complaints=complaints(run.errors),
         survived=_error(run, run.errors.overcome),
         ready_line=ready,
         http_up_line=run.milestones.http_up_line,
@@ -94,7 +95,7 @@ def _behind(run: Run) -> tuple[str, tuple[str, ...]]:
     return run.milestones.behind(prints)
 
 
-def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
+def _phase(run: Run, failed: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
     """The phase of the ranks that are behind, and those ranks; of a crash what its cause proves."""
     key = (run.milestones.moves, run.given.version)
     if run.late is None or run.late[0] != key:
@@ -102,7 +103,7 @@ def _phase(run: Run, fatal: Candidate | None, cause: Candidate | None) -> tuple[
     now = run.milestones.phase
     phase, behind = run.late[1]
     phase = phase or now
-    if fatal is None or cause is None:
+    if failed is None or cause is None:
         return phase or (cause.phase if cause is not None else ""), behind
     frames = cause.frames or _traceback_of(run, cause)
     own = run.milestones.tracks.get(cause.rank)
