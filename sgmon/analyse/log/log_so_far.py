@@ -7,6 +7,11 @@ from msgspec import Struct, field
 from sgmon.analyse.log.envelope import Opened
 from sgmon.analyse.log.gaps import Gaps
 from sgmon.analyse.log.run import Run
+from sgmon.servers.family import LogRules
+
+
+class LearnedError(Exception):
+    """Something was learned that changes how the beginning is read."""
 
 
 class LogSoFar(Struct):
@@ -36,3 +41,8 @@ class LogSoFar(Struct):
     before: dict[str, str] = field(default_factory=dict)  # writer -> its last line
     halves: dict[str, Opened] = field(default_factory=dict)  # writer -> a line that goes on in its next entry
     shift_s: float = 0.0  # the server's clock less the envelope's, in quarters of an hour
+
+    @property
+    def rules(self) -> LogRules:
+        """Of the family that writes it, as far as is known."""
+        return self.run.log
