@@ -25,6 +25,7 @@ from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.records import exception_name, header_exception, looks_like_traceback, qualified_exception
 from sgmon.model.stacks import Frame
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
 #: exceptions by which a process or a task is ended from outside: no cause
@@ -33,18 +34,18 @@ _CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
 #: Python's own words above an exception that ended nothing: of a task, of a finaliser
-_CAUGHT = re.compile(r"^future: <\w+ finished|exception was never retrieved|^Exception ignored in")
+_CAUGHT = regex(r"^future: <\w+ finished|exception was never retrieved|^Exception ignored in")
 #: Lines after an error in which the server may say that it goes on, or what helps.
 NEAR = 4
 #: Lines after an exception in which the launcher may say that a child has failed.
 FOLLOWED = 12
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
-_MARKS = re.compile(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
+_FRAME = regex(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
+_MARKS = regex(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
 #: a file that an exception names: a path, or a name with the ending of a model's files
-_FILE = re.compile(
+_FILE = regex(
     r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
 )
-_QUOTED = re.compile(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
+_QUOTED = regex(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
 
 
 class Errors(Struct):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from sgmon.analyse.log.candidates import CONSEQUENCE, KILLED, NOTICE, Candidate, is_explained
 from sgmon.analyse.log.catalogue import GRADES
 from sgmon.analyse.log.errors import Errors
 from sgmon.model.log import Complaint
+from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 from sgmon.text import safe
 
 MOST_COMPLAINTS = 64
 COMPLAINT_TEXT = 200
-_SIGNALLED = re.compile(r"exit code:? -(\d+)")
+_SIGNALLED = regex(r"exit code:? -(\d+)")
 
 
 def first_cause(errors: Errors, stopped_line: int | None = None) -> Candidate | None:

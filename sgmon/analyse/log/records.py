@@ -15,7 +15,7 @@ _EXCEPTION = regex(
     r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
     r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
 )
-_HEADER_EXCEPTION = re.compile(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
+_HEADER_EXCEPTION = regex(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
 _QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
 _ACCESS = regex(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = regex(
