@@ -70,11 +70,17 @@ class Watch:
         self.processes[at] = replace(self.processes[at], **fields)
 
 
+def texts(verdict: Verdict) -> list[str]:
+    """Its evidence in words."""
+    return [fact.text for fact in verdict.evidence]
+
+
 def test_the_crash_of_an_earlier_start_is_not_that_of_a_launcher_that_has_just_begun() -> None:
     watch = Watch(BEGUN + DIED + WARNED, [])
     verdict = watch.look()
     assert (verdict.state, verdict.rule, verdict.phase) == ("unknown", "earlier-start", "")
     assert "line 6" in verdict.headline and "may tell of an earlier start" in verdict.headline
+    assert "its process was started 9.3s ago" in texts(verdict)
     for _ in range(8):
         watch.change(0, cpu_s=watch.processes[0].cpu_s + 1.0)
         verdict = watch.look(1.0)
@@ -116,7 +122,10 @@ def test_a_server_that_has_ended_before_sgmon_came_may_have_written_them() -> No
     """Its arguments are in the file without an end before this server's."""
     verdict = Watch(BEGUN + args_line(31002) + DIED, RANKS).look(1.0)
     assert (verdict.state, verdict.rule) == ("unknown", "shared-log")
-    assert "an earlier start in the same file has not ended there" in verdict.headline
+    assert texts(verdict)[-2:] == [
+        "an earlier start in the same file has not ended there, and may still write",
+        "the launcher and TP0-1 live",
+    ]
     alone = Watch(BEGUN + DIED + args_line(31002) + BEGUN[len(args_line(31001)) :] + DIED, RANKS).look(1.0)
     assert alone.state == "crashed"
 
@@ -135,5 +144,5 @@ def test_a_server_that_answers_is_ready_whatever_the_other_writes() -> None:
     own = (Listener("127.0.0.1:31002", 100, True),)
     watch.store.step(Event(watch.t, "port", PortReading("127.0.0.1", 31002, "http", 200, 0.1, listeners=own)))
     verdict = watch.look(1.0)
-    assert verdict.state == "ready"
-    assert any("pid 90 writes into the same file" in fact.text for fact in verdict.evidence)
+    assert (verdict.state, verdict.rule, verdict.phase) == ("ready", "ready", "serving")
+    assert "the server of pid 90 writes into the same file" in texts(verdict)

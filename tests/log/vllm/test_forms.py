@@ -118,6 +118,12 @@ def test_the_family_is_told_by_the_lines_not_by_a_library_that_another_server_us
     assert fold(case_text("vllm-7514-port")).family == "vllm"
 
 
+@pytest.mark.parametrize("path", ["openai/api_server.py", "llm.py"])
+def test_a_frame_of_an_entry_point_tells_the_family(path: str) -> None:
+    frame = f'  File "/x/vllm/entrypoints/{path}", line 5, in <module>\n    import y\n'
+    assert fold(f"Traceback (most recent call last):\n{frame}ImportError: no y\n").family == "vllm"
+
+
 def test_pids_get_their_rank_from_the_line_that_tells_it() -> None:
     text = "".join(
         f"(Worker pid={pid}) INFO 11-29 12:00:00 [p.py:1] {said}\n"
