@@ -13,6 +13,7 @@ from sgmon.settings import Settings
 from tests.faults.screen import Screen
 from tests.faults.watching import ShiftedClock, Watch, watching
 from tests.faults.world import TP0, TP1, World
+from tests.proc.fake import BOOT
 
 DAY_S = 86400.0
 
@@ -38,6 +39,18 @@ def test_the_wall_clock_jumps(watch: Watch, world: World, monkeypatch: pytest.Mo
     assert said["state"] == "progressing"
     assert all(0 <= age < 60 for age in ages(said)), ages(said)
     watch.shows("after the jump")
+
+
+def test_the_wall_clock_is_set_while_the_server_lives(watch: Watch, world: World) -> None:
+    """The kernel's boot time, from which starts are counted, goes back by an hour: the server has not become older."""
+    started = watch.json["server"]["started"]
+    (world.root / "stat").write_text(f"cpu  1 2 3\nbtime {BOOT - 3600}\n")
+    looked_t = watch.snapshot.t
+    watch.clock.shift_s = 60.0  # the next whole look is due
+    watch.until(
+        lambda _: any(p.name == "server" and (p.last_ok_t or 0.0) > looked_t + 60 for p in watch.snapshot.probes)
+    )
+    assert watch.json["server"]["started"] == started
 
 
 def test_the_time_of_day_of_the_log_jumps_back(watch: Watch, world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
 from msgspec.structs import replace
 
 from sgmon.collect.probes.logtail import LogProbe
@@ -65,8 +66,10 @@ def test_a_log_that_the_server_itself_has_written_is_its_own(tmp_path, watch):
     assert [reading.ends_earlier for reading in look(LogProbe(watch(begun)))] == [False]
 
 
-def test_a_server_that_is_started_again_into_the_same_log(tmp_path, watch, clock):
-    """The watch has read the first one's words; the second has written before it was found."""
+@pytest.mark.parametrize("set_by_s", [0.0, -3600.0, 3600.0])
+def test_a_server_that_is_started_again_into_the_same_log(tmp_path, watch, monkeypatch, set_by_s):
+    """The watch has read the first one's words; the second has written before it was found. Between them the wall
+    clock may have been set, which dates the file, too."""
     path = tmp_path / "server.log"
     path.write_text(OLD)
     watched = watch(server(path))
@@ -74,6 +77,8 @@ def test_a_server_that_is_started_again_into_the_same_log(tmp_path, watch, clock
     assert look(probe)[-1].text == OLD
     later = server(path, 2**22 + 2)
     watched.server = replace(later, start_ticks=later.start_ticks + 100)  # a second after what was read
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + set_by_s)
     path.write_text(OLD + NEW)
     os.utime(path, (time.time() + 2.0,) * 2)
     found = look(probe)

@@ -24,24 +24,27 @@ class History:
         """The file had so many bytes at this time."""
         self._read.append((epoch, identity, offset))
 
-    def before(self, server: Server, root: Path, status: os.stat_result) -> int:
+    def before(self, server: Server, root: Path, status: os.stat_result, now: float) -> int:
         """Bytes of the file that were there before the server began, as far as that can be proved: all, where nothing
-        was written since; else what had been read by then."""
-        began = _began(server, root)
-        if began is None:
+        was written since; else what had been read by then. now: as the times of ``add``, which go on evenly where the
+        wall clock, which dates the file, is set."""
+        age_s = _age_s(server, root)
+        if age_s is None:
             return 0
-        if status.st_mtime < began and not _is_remote(status):
+        if status.st_mtime < time.time() - age_s and not _is_remote(status):
             return status.st_size
-        own = [size for epoch, its, size in self._read if its == identity_of(status) and epoch < began]
+        own = [size for epoch, its, size in self._read if its == identity_of(status) and epoch < now - age_s]
         return max((size for size in own if size <= status.st_size), default=0)
 
 
-def _began(server: Server, root: Path) -> float | None:
-    """When the process of the launcher began. The boot time of /proc/stat has whole seconds; the clocks of this
-    machine know it better."""
-    if str(root) != "/proc" or server.started_epoch is None:
-        return server.started_epoch
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + server.start_ticks / stat.HZ
+def _age_s(server: Server, root: Path) -> float | None:
+    """Seconds since the process of the launcher began. The boot time of /proc/stat has whole seconds; the clocks of
+    this machine know it better."""
+    if server.started_epoch is None:
+        return None
+    if str(root) != "/proc":
+        return time.time() - server.started_epoch
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - server.start_ticks / stat.HZ
 
 
 def _is_remote(status: os.stat_result) -> bool:

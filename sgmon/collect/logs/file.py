@@ -73,6 +73,11 @@ class FileLog:
     def close(self) -> None:
         self._drop()
 
+    @property
+    def _epoch(self) -> float:
+        """Now, by a clock that is never set."""
+        return self._watched.clock.epoch + self._watched.clock.now()
+
     def read(self) -> LogReading | None:
         self.busy = False
         self.interval_s = _IDLE_S
@@ -139,7 +144,7 @@ class FileLog:
         self._file = file = _Open(fd, path, identity_of(status), 0, new_decoder(), kind=kind, old=old is not None)
         change = change or ("deleted" if kind == "deleted" else "appeared" if came_back else "")
         if server is not None and not self._watched.settings.log and old is None:
-            file.earlier = self._history.before(server, self._root, status)
+            file.earlier = self._history.before(server, self._root, status, self._epoch)
         if self._resumes(file, status.st_size):
             change = "appeared" if came_back else ""
         elif status.st_size > self._most_bytes:
@@ -210,7 +215,7 @@ class FileLog:
         file.tail = (file.tail + data)[-_TAIL_KEPT_BYTES:]
         ends_earlier = bool(data) and file.offset == file.earlier
         file.more = len(data) == ROUND_BYTES or (ends_earlier and status.st_size > file.offset)
-        self._history.add(self._watched.clock.epoch + self._watched.clock.now(), file.identity, file.offset)
+        self._history.add(self._epoch, file.identity, file.offset)
         self.busy = file.more or file.old
         age_s = None if file.caught_up else self._age_s(status)
         file.caught_up = file.caught_up or not self.busy

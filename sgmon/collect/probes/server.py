@@ -56,7 +56,7 @@ class ServerProbe:
             return None
         self._looked_t = now
         found, self._found = self._found, None
-        reading = found if found is not None else self._look(settings, gone, chosen_anew)
+        reading = self._dated(found if found is not None else self._look(settings, gone, chosen_anew))
         self._next_s = self._pause_s(reading.server, self._watched.clock.now() - now)
         if self._requested == pid:
             self._requested = None
@@ -67,6 +67,14 @@ class ServerProbe:
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+    def _dated(self, reading: ServerReading) -> ServerReading:
+        """With the start of a known server as it was found first: /proc counts it from the wall clock, which may be
+        set; the watch's own time goes on evenly."""
+        server, known = reading.server, self._known
+        if server is None or known is None or known.started_epoch is None or server.key != known.key:
+            return reading
+        return replace(reading, server=replace(server, started_epoch=known.started_epoch))
 
     def _pause_s(self, server: Server | None, took_s: float) -> float:
         """Seconds until the next whole look. Soon where something of the server is still to be found out."""
