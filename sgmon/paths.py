@@ -91,6 +91,13 @@ def code_path() -> tuple[str, ...]:
     return (root, *(path for path in sys.path if path.startswith(f"{root}/{STAND_INS}")))
 
 
+def own_program(words: str) -> list[str]:
+    """The command of a child that runs Python of ours. "-c" and "-m" alone put the working folder first on the path:
+    a json.py that lies there would be imported, as root where sgmon is."""
+    paths = f"sys.path[:] = [*{list(code_path())!r}, *(one for one in sys.path if one)]"
+    return [sys.executable, "-c", f"import sys; {paths}; {words}"]
+
+
 def code_descriptors() -> tuple[int, ...]:
     """Descriptors that a child must inherit for that."""
     head, _, number = code_root().rpartition("/")

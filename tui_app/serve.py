@@ -24,6 +24,7 @@ from sgmon.commands.watching import (
     say_usage,
     settings_from,
 )
+from sgmon.paths import own_program
 from sgmon.settings import Settings
 
 EPILOG = """\
@@ -91,4 +92,5 @@ def loopback(host: str) -> str:
 
 def visitor_command(settings: Settings) -> str:
     """For a shell: the process of one visitor. "exec": it is the server's own child and ends with it."""
-    return "exec " + shlex.join([sys.executable, "-m", "tui_app.visitor", msgspec.json.encode(settings).decode()])
+    program = own_program("from tui_app.visitor import main; sys.exit(main(sys.argv[1:]))")
+    return "exec " + shlex.join([*program, msgspec.json.encode(settings).decode()])

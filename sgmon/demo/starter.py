@@ -95,6 +95,7 @@ def start(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            cwd=play.directory,  # "-m" puts it first on the path
             text=True,
             env={**os.environ, "PYTHONPATH": package_root()},
             start_new_session=True,

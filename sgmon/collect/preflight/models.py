@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from sgmon.collect.probes.model_files import model_folders
 from sgmon.discovery.inner import Inside
 from sgmon.model import Server
 from sgmon.model.preflight import ModelFolder, Place
-from sgmon.paths import code_path
+from sgmon.paths import own_program
 from sgmon.proc import child, mounts
 
 #: a folder on a mount of another machine must answer within this
@@ -64,10 +63,8 @@ def _at(inside: Inside, path: str, asked: str) -> ModelFolder:
 
 def _by_child(here: str, asked: str) -> ModelFolder:
     """The same by a child process, which can be left behind where the mount hangs."""
-    program = (
-        f"import sys; sys.path[:0] = {list(code_path())!r}; from sgmon.collect.preflight.folder import main; main()"
-    )
-    printed = child.output([sys.executable, "-c", program, here, asked], REMOTE_S)
+    program = own_program("from sgmon.collect.preflight.folder import main; main()")
+    printed = child.output([*program, here, asked], REMOTE_S)
     try:
         return msgspec.json.decode(printed or b"", type=ModelFolder)
     except msgspec.MsgspecError:
