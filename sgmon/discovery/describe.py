@@ -63,6 +63,7 @@ def describe(root: str, launcher: Launcher, settings: Settings, known: Server | 
         log_kind=log.kind,
         log_source=log.source,
         log_command=log.command,
+        log_relay=log.relay,
         visible_devices=_visible(environ, known),
         kill_s=above.limit_s if above else None,
         kill_epoch=above.began_epoch if above else None,

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import os
 import shlex
+from stat import S_ISFIFO
 from typing import NamedTuple
 
-from sgmon.discovery import container_logs, containers, inner, journal, output_readers, slurm
+from sgmon.discovery import container_logs, containers, inner, journal, output_readers, slurm, system_log
 from sgmon.discovery.inner import Inside
 from sgmon.discovery.logtarget import GIVE_LOG, LogTarget, by_command, by_hand, unread
 from sgmon.discovery.output_readers import Reader
 from sgmon.discovery.version import started_epoch
 from sgmon.model import Missing
 from sgmon.patterns import regex
-from sgmon.proc import fds, files, mounts, stat
+from sgmon.proc import fds, files, mounts, net, stat
+from sgmon.servers import registry
 from sgmon.text import without_suffix
 
 _MOST_HOPS = 6  # SERVER | ts | grep | tee FILE
+_MOST_FILES = 8  # of one reader, whose beginnings are read to find the server's
 _CONTAINER_FOLDER = regex(r"containers/([0-9a-f]{12})[0-9a-f]{52}/")
 _NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
@@ -68,6 +71,8 @@ def find(inside: Inside) -> LogTarget:
 
 def _follow(hop: _Hop) -> LogTarget:
     kind = fds.kind(hop.target)
+    if kind == "file" and _is_named_pipe(hop):
+        return _named_pipe(hop)
     if kind == "file":
         return _file(hop.inside, hop.target, hop.source)
     if kind == "deleted":
@@ -85,6 +90,23 @@ def _follow(hop: _Hop) -> LogTarget:
 
 def _file(inside: Inside, path: str, source: str) -> LogTarget:
     return LogTarget(inside.prefix + path, "file", source, path if inside.prefix else "")
+
+
+def _is_named_pipe(hop: _Hop) -> bool:
+    try:
+        return not hop.inside.remote(hop.target) and S_ISFIFO(os.stat(f"{hop.root}/{hop.pid}/fd/{hop.fd}").st_mode)
+    except OSError:
+        return False
+
+
+def _named_pipe(hop: _Hop) -> LogTarget:
+    """mkfifo: what reads it has it on descriptor 0 (``prog < F``) or on another one (``cat F``)."""
+    reader = output_readers.of_pipe(hop.root, hop.pid, hop.target)
+    reader = reader or output_readers.anywhere(hop.root, hop.pid, hop.target)
+    if reader is not None:
+        return _of_reader(hop, reader)
+    why = f"the server writes into the named pipe {hop.target}, and its reader is not visible"
+    return unread("pipe", hop.source, why, f"{GIVE_LOG}, or --log-command with what prints it")
 
 
 def _deleted(hop: _Hop) -> LogTarget:
@@ -117,22 +139,37 @@ def _piped(hop: _Hop) -> LogTarget:
     source = f"{hop.source} -> pipe -> {reader.name} (pid {reader.pid})"
     if len(reader.files) < 2:
         return _of_reader(hop, reader)
+    inside = inner.of(hop.root, reader.pid)
+    speaking = [path for path in reader.files[:_MOST_FILES] if _has_a_servers_lines(inside, path)]
+    if len(speaking) == 1:
+        return _of_reader(hop, reader._replace(files=(speaking[0],)))
     why = f"the server writes into a pipe to {reader.name} (pid {reader.pid}), which writes {len(reader.files)} files"
     return unread("pipe", source, why, f"give the right one with --log: {', '.join(reader.files[:4])}")
 
 
 def _of_reader(hop: _Hop, reader: Reader) -> LogTarget:
     """The file that the reader writes, in its own mount namespace; else where its own output goes."""
-    source = f"{hop.source} -> pipe -> {reader.name} (pid {reader.pid})"
+    who = f"{reader.name} (pid {reader.pid})"
+    source = f"{hop.source} -> pipe -> {who}"
     inside = inner.of(hop.root, reader.pid)
+    asked = system_log.remedy(hop.root, reader)
+    if asked:
+        why = f"the server writes into a pipe to {who}, which sends it to the system log"
+        return unread("pipe", source, why, asked)
     if reader.files:
-        return _file(inside, reader.files[0], source)
+        return _file(inside, reader.files[0], source)._replace(relay=who)
     if fds.kind(reader.out) in ("pipe", "socket", "pty") and reader.out != hop.target and hop.hops < _MOST_HOPS:
         found = _follow(_Hop(inside, 1, reader.out, source, hop.hops + 1))
         if found.path or found.command:
             return found
-    why = f"the server writes into a pipe to {reader.name} (pid {reader.pid}), which writes no file"
+    why = f"the server writes into a pipe to {who}, which writes no file"
     return unread("pipe", source, why, GIVE_LOG)
+
+
+def _has_a_servers_lines(inside: Inside, path: str) -> bool:
+    """Whether the beginning of a file has lines that only a server writes; a supervisor's own log has none."""
+    text = inside.text(path)
+    return any(rules.speaks.search(text) for rules in registry.log_rules())
 
 
 def _kept(hop: _Hop) -> LogTarget | None:
@@ -230,8 +267,22 @@ def _socket(hop: _Hop) -> LogTarget:
     unit, user = journal.unit(hop.root, hop.pid)
     if unit:
         return _journal(hop, unit, user=user)
+    far = _connection(hop)
+    if far:
+        why = f"the server writes into a TCP connection to {far}"
+        return unread("socket", hop.source, why, f"{GIVE_LOG} where it arrives, or --log-command")
     remedy = f"is it in the journal? journalctl _PID={hop.pid}; or {GIVE_LOG}"
     return unread("socket", hop.source, "the server writes into a socket", remedy)
+
+
+def _connection(hop: _Hop) -> str:
+    """The other end of a TCP connection; "" for another socket, and where that may not be read."""
+    inode = fds.inode(hop.target)
+    try:
+        row = net.table(hop.root, hop.pid).get(inode) if inode is not None else None
+    except OSError:
+        return ""
+    return row.remote if row is not None and row.state != "LISTEN" else ""
 
 
 def _journal(hop: _Hop, unit: str, *, user: bool) -> LogTarget:

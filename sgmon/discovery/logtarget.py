@@ -14,7 +14,8 @@ TAIL_LINES = "100000"
 
 class LogTarget(NamedTuple):
     """``path`` is what to read from here, ``command`` what prints the log where there is no such file; both empty
-    when there is nothing to read. Kinds as in ``Server.log_kind``."""
+    when there is nothing to read. Kinds as in ``Server.log_kind``. relay: the program through which the output goes
+    into the file, "tee (pid 7)"."""
 
     path: str = ""
     kind: str = "none"
@@ -22,6 +23,7 @@ class LogTarget(NamedTuple):
     inner_path: str = ""
     missing: Missing | None = None
     command: tuple[str, ...] = ()
+    relay: str = ""
 
 
 def by_command(command: tuple[str, ...], source: str) -> LogTarget:

@@ -86,6 +86,7 @@ class Server(Struct, frozen=True):
     kill_pid: int | None = None
     simulated_gpus: str = ""  # path of the simulated GPU file (demo only)
     missing: tuple[Missing, ...] = ()
+    log_relay: str = ""  # the program through which its output goes into the log's file: "tee (pid 7)"
     in_program: bool = False  # its launcher is a program of the user's own with an engine in it: maybe without HTTP
     log_writers: tuple[int, ...] = ()  # pids of other servers whose output goes into the same file, now or before
     family: str = "sglang"  # name of its ``ServerFamily``; what was recorded before there were families is SGLang's

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from sgmon.model import Snapshot, Verdict
+from sgmon.model import Event, ServerReading, Snapshot, Verdict
 from sgmon.watch.auto_stacks import APART_S, AutoStacks
 from tests.diagnosis.world import World
 
@@ -35,6 +35,18 @@ def test_the_phase_is_the_one_of_the_stacks() -> None:
     assert world.verdict.phase == "kv_cache"
     said = [e.text for e in world.verdict.evidence if e.signal == "log"]
     assert said == ["no log can be read; the phase is the one that the stacks show"]
+
+
+def test_an_empty_log_behind_another_program_says_so() -> None:
+    """conda run collects the output until the end; sed in a pipeline passes it on by the block."""
+    world = World(2, gpu=False)
+    server = world.store.snapshot.server
+    assert server is not None
+    world.step(Event(0.0, "server", ServerReading(replace(server, log_relay="conda (pid 7)"))))
+    world.raw("")
+    world.run(3)
+    said = [e.text for e in world.verdict.evidence if e.signal == "log"]
+    assert said == ["the log is empty: the output goes through conda (pid 7), which has passed nothing on yet"]
 
 
 def test_an_old_stack_is_how_far_it_has_come() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from sgmon.discovery import inner, logfile, version
 from tests.proc.fake import FakeProc, mount_row
 
@@ -47,6 +49,57 @@ def test_a_reader_that_redirects_or_keeps_nothing(tmp_path):
     assert (found.path, found.kind) == ("", "pipe") and found.missing is not None
     found, _ = target(tmp_path / "c", {2: "pipe:[77]"})
     assert "not visible" in found.missing.why
+
+
+@pytest.mark.parametrize("own", [{0: "{fifo}", 1: "/log/f"}, {0: "/dev/null", 1: "/log/f", 3: "{fifo}"}])
+def test_a_named_pipe_is_followed_to_the_file_of_its_reader(tmp_path, own):
+    """``prog < F > /log/f`` and ``cat F > /log/f``; a shell that keeps it open for reading and writing is no reader."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    held = {fd: to.format(fifo=fifo) for fd, to in own.items()}
+    reader = (200, held, {1: WRITE, **dict.fromkeys((0, 3), 32768)})
+    keeper = (190, {5: str(fifo)}, {5: 0o100002})
+    found, _ = target(tmp_path / "a", {1: str(fifo), 2: str(fifo)}, extra=[keeper, reader])
+    assert (found.path, found.kind, found.relay) == ("/log/f", "file", "tee (pid 200)")
+    found, _ = target(tmp_path / "b", {1: str(fifo), 2: str(fifo)}, extra=[keeper])
+    assert (found.path, found.kind) == ("", "pipe")
+    assert found.missing is not None and f"the named pipe {fifo}" in found.missing.why
+
+
+def test_the_system_log_is_asked_for_by_its_tag(tmp_path):
+    """``SERVER | logger -t NAME`` in a start script, whose own output is no log."""
+    fake = FakeProc(tmp_path)
+    fake.add(90, ["bash", "start.sh"], fds={1: "/log/start.out"}, flags={1: WRITE})
+    fake.add(100, ["python"], ppid=90, fds={1: "pipe:[7]", 2: "pipe:[7]"})
+    out = {0: "pipe:[7]", 1: "/log/start.out", 3: "socket:[9]"}
+    fake.add(101, ["logger", "-t", "sglang"], ppid=90, fds=out, flags={1: WRITE})
+    found = logfile.find(inner.of(str(fake), 100))
+    assert found.path == "" and found.missing is not None
+    assert found.missing.why == "the server writes into a pipe to logger (pid 101), which sends it to the system log"
+    assert "journalctl -f -n 100000 -t sglang" in found.missing.remedy
+
+
+@pytest.mark.parametrize("speaking", [("own.log",), ("own.log", "other.log")])
+def test_of_the_files_of_a_supervisor_the_one_with_a_servers_lines_is_the_log(tmp_path, speaking):
+    """It writes a log of its own and one for each program."""
+    for name in ("own.log", "other.log", "supervisord.log"):
+        said = "[2026-11-30 15:00:00] server_args=ServerArgs(model_path='m')" if name in speaking else "INFO spawned"
+        (tmp_path / name).write_text(f"{said}\n")
+    files = {fd: str(tmp_path / name) for fd, name in enumerate(("supervisord.log", "other.log", "own.log"), start=5)}
+    reader = (200, {0: "/dev/null", 4: "pipe:[77]", **files}, {4: 0o100000, 5: WRITE, 6: WRITE, 7: WRITE})
+    found, _ = target(tmp_path / "a", {1: "pipe:[77]", 2: "pipe:[77]"}, extra=[reader])
+    assert found.path == (str(tmp_path / "own.log") if len(speaking) == 1 else "")
+    assert (found.missing is None) == (len(speaking) == 1)
+
+
+def test_a_tcp_connection_names_its_other_end(tmp_path):
+    fake = FakeProc(tmp_path)
+    fake.add(100, ["python"], fds={1: "socket:[4711]", 2: "socket:[4711]"})
+    row = "   0: 0100007F:A002 0100007F:7C21 01 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 20 4 30 10"
+    (fake.root / "100" / "net" / "tcp").write_text(f"  sl  local_address rem_address   st\n{row}\n")
+    found = logfile.find(inner.of(str(fake), 100))
+    assert found.missing is not None
+    assert found.missing.why == "the server writes into a TCP connection to 127.0.0.1:31777"
 
 
 def test_deleted_files_are_read_on_local_disks_alone(tmp_path):

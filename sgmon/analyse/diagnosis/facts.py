@@ -37,7 +37,8 @@ def log_fact(context: Context) -> Evidence:
     if log.last_line is None:
         by_stack = "; the phase is the one that the stacks show" if context.snapshot.phase_source == "stack" else ""
         unread = f"the log cannot be read: {clean(log.note, 120)}" if log.change in _UNREAD else ""
-        return Evidence("log", (unread or _nothing_said(log)) + by_stack)
+        relay = context.snapshot.server.log_relay if context.snapshot.server is not None else ""
+        return Evidence("log", (unread or _nothing_said(log, relay)) + by_stack)
     silent = context.t - context.log_activity_t
     text = clean(log.last_line.text, 90)
     said = _whether_it_grows(context, silent, log.last_line)
@@ -50,9 +51,12 @@ def log_fact(context: Context) -> Evidence:
     return Evidence("log", f"{said}, {plural(log.lines, 'line')}, the last: {text}", log.last_line.rank)
 
 
-def _nothing_said(log: LogState) -> str:
+def _nothing_said(log: LogState, relay: str) -> str:
+    """relay: the program through which the output goes into the file; "" for none."""
     if not log.path:
         return "no log can be read"
+    if not log.lines and relay:
+        return f"the log is empty: the output goes through {clean(relay)}, which has passed nothing on yet"
     if not log.lines:
         return "the log is empty"
     return (
