@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sgmon.analyse.log.candidates import snake
 from sgmon.analyse.log.envelope import Envelope
-from sgmon.analyse.log.errors import snake
 from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.index import LogIndex
 from sgmon.analyse.log.json_lines import message, texts, value_at

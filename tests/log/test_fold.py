@@ -74,19 +74,36 @@ def test_a_carriage_return_that_begins_a_line_ends_nothing() -> None:
         assert fold(text, [at]).error == fold(text).error, at
 
 
+def looked_at(text: str) -> LogState:
+    """Folded one character at a time, with a look after each."""
+    made = LogFold()
+    for character in text:
+        made.feed(LogReading("server.log", text=character), 1.0)
+        made.state()
+    return made.state()
+
+
 def test_a_look_in_the_middle_of_a_line_changes_nothing() -> None:
     """What the unfinished line says counts for that look alone: its advice was kept as it stood then."""
     text = (
         "[2026-01-29 13:12:45 TP7] Piecewise CUDA Graph failed with error: 'X' object has no attribute 'y'\n"
         "To work around this error, add --disable-piecewise-cuda-graph to your launch command.\n"
     )
-    made = LogFold()
-    for at in range(len(text)):
-        made.feed(LogReading("server.log", text=text[at]), 1.0)
-        made.state()
-    error = made.state().error
+    error = looked_at(text).error
     assert error == fold(text).error
     assert error is not None and error.advice.endswith("to your launch command.")
+
+
+def test_a_look_in_the_middle_of_a_traceback_adds_no_frame() -> None:
+    """Frames whose name was cut were kept, until there was no place for the last one, where it failed."""
+    frames = "".join(f'  File "/s/loader.py", line {n}, in load_the_weights_of_layer_{n}\n' for n in range(12))
+    text = (
+        "[2026-01-29 13:12:39 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        f"{frames}ValueError: no\n"
+    )
+    error = looked_at(text).error
+    assert error == fold(text).error
+    assert error is not None and error.place == "load_the_weights_of_layer_11 (loader.py:11)"
 
 
 def test_one_character_at_a_time() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -64,7 +66,11 @@ class Block(Struct):
     later: list[Frame] = field(default_factory=list)  # of the tracebacks that its first one is the cause of
     code: str = ""
     file: str = ""
+    interrupted: bool = False  # somebody pressed Ctrl-C
     ended: bool = False  # its exception says no more than that somebody ended it
+
+    def copy(self) -> Block:
+        return replace(self, frames=list(self.frames), later=list(self.later))
 
     @property
     def is_torn(self) -> bool:
@@ -95,6 +101,11 @@ class Block(Struct):
             return self.quoted
         kind, grade = ("exception", CUT) if self.named is None else (self.named.name, self.named.closeness)
         return Candidate(kind, grade, self.line, self.text, self.rank, self.fatal, self.seen_t, True)
+
+
+def snake(name: str) -> str:
+    """ "AssertionError" -> "assertion_error"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def fatal_at_end(block: Block) -> Candidate:

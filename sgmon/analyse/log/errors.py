@@ -6,7 +6,6 @@ something (or the record, if the exception has no text or the end is cut).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from msgspec import Struct, field
@@ -20,17 +19,15 @@ from sgmon.analyse.log.candidates import (
     Block,
     Candidate,
     fatal_at_end,
+    snake,
 )
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.prefix import Origin
-from sgmon.analyse.log.records import exception_name, header_exception, looks_like_traceback, qualified_exception
-from sgmon.model.stacks import Frame
+from sgmon.analyse.log.records import header_exception, index_of_dead
+from sgmon.analyse.log.traceback_lines import continues, take_line
 from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
-#: exceptions by which a process or a task is ended from outside: no cause
-_ENDED = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
-_CHAIN = ("During handling of the above", "The above exception was the direct")
 #: Blocks, candidates kept; a crash loop must not fill the memory.
 LIMIT = 200
 #: Python's own words above an exception that ended nothing: of a task, of a finaliser
@@ -39,13 +36,6 @@ _CAUGHT = regex(r"^future: <\w+ finished|exception was never retrieved|^Exceptio
 NEAR = 4
 #: Lines after an exception in which the launcher may say that a child has failed.
 FOLLOWED = 12
-_FRAME = regex(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
-_MARKS = regex(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
-#: a file that an exception names: a path, or a name with the ending of a model's files
-_FILE = regex(
-    r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
-)
-_QUOTED = regex(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
 
 
 class Errors(Struct):
@@ -66,9 +56,10 @@ class Errors(Struct):
     overcome: Candidate | None = None
 
     def copy(self) -> Errors:
-        blocks = [replace(block) for block in self.blocks]
-        copies = {id(old): new for new, old in zip(blocks, self.blocks, strict=True)}
-        opened = {name: copies.get(id(block)) or replace(block) for name, block in self.opened.items()}
+        """What is immutable is shared."""
+        copies = {id(block): block.copy() for block in (*self.blocks, *self.opened.values())}
+        blocks = [copies[id(block)] for block in self.blocks]
+        opened = {name: copies[id(block)] for name, block in self.opened.items()}
         return replace(self, candidates=list(self.candidates), blocks=blocks, opened=opened, hints=dict(self.hints))
 
     @property
@@ -82,24 +73,9 @@ class Errors(Struct):
 
     def continues(self, body: str, where: Origin) -> bool:
         """Whether this text still belongs to the open block; closes it if not."""
-        block = self.open
-        if block is None:
+        if self.open is None:
             return False
-        if not body.strip():
-            block.blank = True
-            return True
-        opens = "Traceback (most recent call last)" in body
-        chained = body.startswith(_CHAIN)
-        if opens and block.complete and not block.chained and self.log.heads is not None:
-            self.close()  # of another process, or the end of this one
-            return False
-        block.chained = chained or (block.chained and not opens)
-        block.joined = block.joined or chained
-        if chained or (looks_like_traceback(body) and not where.source):
-            block.blank = False
-            return True
-        left = block.blank and not body[:1].isspace() and (block.complete or not exception_name(body))
-        if where.source or left or opens:
+        if not continues(self.open, body, where, self.log):
             self.close()
             return False
         return True
@@ -148,73 +124,17 @@ class Errors(Struct):
     def in_block(self, number: int, body: str, found: Iterable[Rule], seen_t: float | None) -> None:
         """A line of the open block."""
         block = self.open
-        name = exception_name(body)
-        if not name and block is not None and block.frames and block.plain is None:
-            name = qualified_exception(body)
-        frame = _FRAME.match(body) if block is not None else None
-        if frame and block is not None and block.plain is not None:
-            if block.joined and block.frames and len(block.later) < LIMIT:
-                block.later.append(Frame(frame["function"], frame["file"], int(frame["line"])))
-        elif frame and block is not None and len(block.frames) < LIMIT:
-            self._frame(block, body)
-            made = Frame(frame["function"], frame["file"], int(frame["line"]))
-            block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
-            if len(block.frames) == 1 and made.function == "<module>" and not block.headless:
-                block.raised = True  # nothing of the program is left to catch it
-        if block is None or not body.strip():
+        if block is None:
             return
-        if self.log.heads is not None and self.log.heads.last_frame.search(body):
-            block.main, block.fatal, block.repeated = True, True, block.repeated or self._told(block)
-        if not frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
-            block.code = body.strip()
-            called = self.log.calls.search(body) if self.log.calls is not None and block.frames else None
-            if called:
-                block.frames.append(Frame(called[1], block.frames[-1].file, block.frames[-1].line))
-        if name and not block.file:
-            block.file = next(iter(_FILE.findall(body)), "")
-        message = body.partition(":")[2].strip() if name else ""
-        for rule in found:
-            rank = block.rank or self._died(body)
-            if block.best is None or rule.closeness < block.best.grade:
-                block.best = Candidate(
-                    rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
-                )
-        other = _QUOTED.match(body) if "RayTaskError(" in body else None
-        if other and block.quoted is None:
-            kind = snake(other["name"])
-            block.quoted = Candidate(kind, EXCEPTION, number, body, block.rank, block.fatal, seen_t, True)
-        if name in _ENDED and block.plain is None:
-            self._ended(block, name)
-            return
-        if name and block.plain is None:
-            block.cancelled, block.ended = block.cancelled and not block.ended, False
-            line, text = (number, body) if message or block.headless else (block.line, block.text)
-            block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
-        if name:
-            block.complete = True
-
-    def _ended(self, block: Block, name: str) -> None:
-        """The exception of the open block is how it was ended; a later one of its chain may be more."""
-        block.ended = block.ended or not block.cancelled
-        block.complete = block.cancelled = True
-        if name == "KeyboardInterrupt" and self.interrupted_line is None:
+        if take_line(block, number, body, found, seen_t, self.log):
+            block.repeated = block.repeated or self._told(block)
+        if block.interrupted and self.interrupted_line is None:
             self.interrupted_line = block.line
-
-    def _frame(self, block: Block, body: str) -> None:
-        """What a frame tells of the fate of its process."""
-        if self.log.ends is not None and self.log.ends.search(body):
-            block.fatal = block.proven = True
-        elif (
-            not (block.fatal or block.frames or block.headless)
-            and self.log.caught is not None
-            and self.log.caught.search(body)
-        ):
-            block.cancelled = True
 
     def single(self, number: int, text: str, rank: str, rule: Rule, seen_t: float | None) -> None:
         """An error line outside of any block."""
         self.errors += 1
-        rank = rank or self._died(text)
+        rank = rank or index_of_dead(text, self.log)
         if rule.closeness == CONSEQUENCE and rule.fatal:
             self._followed(number)
         if len(self.candidates) < LIMIT:
@@ -279,12 +199,6 @@ class Errors(Struct):
             self.candidates, self.overcome = kept, gone[0]
             self.errors = max(0, self.errors - len(gone))
 
-    def _died(self, text: str) -> str:
-        """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
-        died = self.log.died.search(text)
-        number = None if died is None else next((v for n, v in died.groupdict().items() if v and n != "pid"), None)
-        return f"#{number}" if number is not None else ""
-
     def context(self, body: str, rank: str) -> None:
         """Lines that explain the next exception of the same rank."""
         for pattern, kind in self.log.hints:
@@ -314,8 +228,3 @@ class Errors(Struct):
         found = [*self.candidates]
         found += (fatal_at_end(block) for block in self.blocks if not block.cancelled and not block.is_torn)
         return sorted(found, key=lambda c: c.line)
-
-
-def snake(name: str) -> str:
-    """ "AssertionError" -> "assertion_error"."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -159,6 +159,13 @@ def header_exception(body: str) -> str:
     return match["name"] if match else ""
 
 
+def index_of_dead(text: str, log: LogRules) -> str:
+    """ "#1" for the process of that index in the launch list (not always the rank of that number)."""
+    died = log.died.search(text)
+    number = None if died is None else next((v for n, v in died.groupdict().items() if v and n != "pid"), None)
+    return f"#{number}" if number is not None else ""
+
+
 def looks_like_traceback(text: str) -> bool:
     """Whether the line can only be part of a traceback or of faulthandler's dump."""
     return bool(_FRAME_LINE.match(text)) or "Traceback (most recent call last)" in text
