@@ -119,11 +119,12 @@ class LogRules(Struct, frozen=True, eq=False):
     fatal_header: opens the traceback of a lost process. benign_header: of one that was caught. requests: how a record
     begins that holds the text of a request: no rule is asked of it. serves: in records that only a server writes that
     goes on serving. ends: a frame of the function that is all of a process: it is in a traceback only when the
-    process ends of it. calls: a source line that calls a method of the ranks by its name, group 1. caught: the
-    outermost frame of one that a handler of requests caught. hints: a line that explains the next exception of its
-    rank -> name of the error. died: a group with a number is the index of the process that was lost, group ``pid``
-    its pid. filtered: first and last version whose model logger let only rank 0 speak. sizes: (degree of parallelism,
-    name) where the line with the arguments has all; elsewhere it has those that differ from the default.
+    process ends of it. calls: a source line that calls a method of the ranks by its name, group 1, which called_in (a
+    file) has. caught: the outermost frame of one that a handler of requests caught. hints: a line that explains the
+    next exception of its rank -> name of the error. died: a group with a number is the index of the process that was
+    lost, group ``pid`` its pid. filtered: first and last version whose model logger let only rank 0 speak. sizes:
+    (degree of parallelism, name) where the line with the arguments has all; elsewhere it has those that differ from
+    the default.
     """
 
     family: str
@@ -158,6 +159,7 @@ class LogRules(Struct, frozen=True, eq=False):
     ends: re.Pattern[str] | None = None
     caught: re.Pattern[str] | None = None
     calls: re.Pattern[str] | None = None
+    called_in: str = ""
     filtered: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 

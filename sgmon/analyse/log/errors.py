@@ -24,7 +24,7 @@ from sgmon.analyse.log.candidates import (
 from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.prefix import Origin
 from sgmon.analyse.log.records import header_exception, index_of_dead
-from sgmon.analyse.log.traceback_lines import continues, take_line
+from sgmon.analyse.log.traceback_lines import continues, take_line, take_title
 from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
@@ -101,6 +101,7 @@ class Errors(Struct):
                 block.complete = True
             heads = self.log.heads
             block.head = text[: where.body]
+            take_title(block, number, self.previous)
             again = heads is not None and bool(heads.repeats.search(self.previous))
             block.repeated = again and self._told()
             above = self.candidates[-1] if self.candidates else None  # a failure, and the traceback of who tells it

@@ -26,6 +26,8 @@ ERROR_TEXT = 1_000
 FAR = 12
 #: Phases that the outermost frames of any traceback prove.
 _VAGUE = ("", "launch", "spawn")
+#: functions from which the whole start is called
+_CALLERS = frozenset({"<module>", "main", "cmd", "_run_module_as_main"})
 _TP0 = regex(r"\bTP0\b")
 _CALL = regex(r"(?:\w[\w.]* = )?self\.(?:\w+\.)*(?P<function>\w+)\(")
 #: the first rank, or one that may be it
@@ -121,8 +123,15 @@ def _phase(run: Run, failed: Candidate | None, cause: Candidate | None) -> tuple
     if named in _VAGUE and by_rank:
         named = ""  # it usually happens so early, and here it did not
     told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.remarks.clues), "")
-    whole = cause.grade < CUT  # else the innermost frames may be missing
-    return told or launcher_phase_of_frames((cause.outer if whole else ()) or cause.frames, stacks), behind
+    return told or launcher_phase_of_frames(_outer(cause) or cause.frames, stacks), behind
+
+
+def _outer(cause: Candidate) -> tuple[StackFrame, ...]:
+    """Frames of the server's own process, innermost first; of a traceback that is cut those whose phase is the same
+    whatever they had called."""
+    if cause.grade < CUT:
+        return cause.outer
+    return tuple(frame for frame in cause.outer if frame.function not in _CALLERS)
 
 
 def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:

@@ -16,6 +16,8 @@ from sgmon.servers.family import LogRules
 LIMIT = 200
 #: exceptions by which a process or a task is ended from outside: no cause
 _ENDED = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
+#: a program begins in one of them
+_OUTERMOST = ("<module>", "_run_module_as_main")
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 _FRAME = regex(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
 _MARKS = regex(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
@@ -23,6 +25,8 @@ _MARKS = regex(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that 
 _FILE = regex(
     r"(?<![\w./-])(/[\w./+@=-]+\.\w{1,12}|[\w.-]+\.(?:json|safetensors|model|bin|gguf|txt|jinja|yaml|pt|pth))(?![\w/])"
 )
+#: an exception as repr() writes it, which a server logs above the traceback
+_REPR = regex(r"(?P<name>[A-Z]\w*(?:Error|Exception))\([\"'(].*\)\s*$")
 _QUOTED = regex(r"(?:ray\.exceptions\.)?RayTaskError\((?P<name>\w+)\): ")
 
 
@@ -88,7 +92,7 @@ def _take_frame(block: Block, body: str, log: LogRules) -> bool:
     elif len(block.frames) < LIMIT:
         _take_fate(block, body, log)
         block.frames.insert(0 if "Fatal Python error" in block.text else len(block.frames), made)
-        if len(block.frames) == 1 and made.function == "<module>" and not block.headless:
+        if len(block.frames) == 1 and made.function in _OUTERMOST and not block.headless:
             block.raised = True  # nothing of the program is left to catch it
     return True
 
@@ -102,11 +106,11 @@ def _take_fate(block: Block, body: str, log: LogRules) -> None:
 
 
 def _take_code(block: Block, body: str, log: LogRules) -> None:
-    """Keep a source line; one that calls a function which is no Python shows one more frame."""
+    """Keep a source line; one that has the ranks call a method by its name shows one more frame."""
     block.code = body.strip()
     called = log.calls.search(body) if log.calls is not None and block.frames else None
     if called:
-        block.frames.append(Frame(called[1], block.frames[-1].file, block.frames[-1].line))
+        block.frames.append(Frame(called[1], log.called_in, 0))
 
 
 def _take_exception(block: Block, name: str, number: int, body: str, seen_t: float | None) -> None:
@@ -123,3 +127,11 @@ def _take_exception(block: Block, name: str, number: int, body: str, seen_t: flo
         line, text = (number, body) if message or block.headless else (block.line, block.text)
         block.plain = Candidate(snake(name), EXCEPTION, line, text, block.rank, block.fatal, seen_t, True)
     block.complete = True
+
+
+def take_title(block: Block, number: int, above: str) -> None:
+    """Keep the exception that the line above the traceback spells: it counts where the traceback's end is cut."""
+    spelt = _REPR.match(above[len(block.head) :]) if block.head and above.startswith(block.head) else None
+    if spelt:
+        kind = snake(spelt["name"])
+        block.quoted = Candidate(kind, EXCEPTION, number - 1, above, block.rank, block.fatal, block.seen_t, True)

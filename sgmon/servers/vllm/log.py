@@ -137,8 +137,9 @@ RULES = LogRules(
     ends=regex(
         r", in (?:run_server(?:_worker)?|run_headless|run_multi_api_server|run_api_server_worker_proc|run_engine_core"
         r"|build_async_engine_client\w*|launch_core_engines|_init_executor|_init_workers_ray|_initialize_kv_caches"
-        r"|create_engine_config|create_model_config)\b"
+        r"|create_engine_config|create_model_config|make_async_mp_client|make_client)\b"
     ),
+    called_in="vllm/v1/worker/gpu_worker.py",
     calls=regex(r"\b(?:collective_rpc|_run_workers)\(\s*[\"'](\w+)[\"']"),
     requests=regex(r"Received request \S+: |Generated response \S+: "),
     serves=regex(r"Avg prompt throughput: |\" 200 OK$"),

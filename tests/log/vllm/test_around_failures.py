@@ -97,6 +97,49 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
         "(EngineCore pid=60) ERROR 08-01 10:00:09 [multiproc_executor.py:284] Worker proc VllmWorker-3 died unexpectedly\n",
         *("", "cuda_error", 1, ""),
     ),
+    "the method that an engine called, and nothing of its ranks": (
+        '(EngineCore_DP0 pid=8)   File "/x/vllm/executor/uniproc_executor.py", line 55, in _init_executor\n'
+        '(EngineCore_DP0 pid=8)     self.collective_rpc("load_model")\n'
+        '(EngineCore_DP0 pid=8)   File "/x/vllm/executor/uniproc_executor.py", line 83, in collective_rpc\n',
+        *("weights", "exception", 1, ""),
+    ),
+    "the arguments of the server's own process, without the end": (
+        f'Traceback (most recent call last):\n{BIN}  File "/x/vllm/entrypoints/cli/main.py", line 46, in main\n'
+        '  File "/x/vllm/entrypoints/openai/cli_args.py", line 263, in make_arg_parser\n',
+        *("launch", "exception", 1, ""),
+    ),
+    "frames of the server's own process alone": (
+        '(APIServer pid=6)   File "/x/vllm/v1/engine/core_client.py", line 120, in make_async_mp_client\n'
+        "(APIServer pid=6)     return AsyncMPClient(*client_args)\n",
+        *("", "exception", 1, ""),
+    ),
+    "a module that Python runs, without its end": (
+        "INFO 11-25 10:47:23 llm_engine.py:72] Initializing an LLM engine with config: model='m', tensor_parallel_size=1)\n"
+        'Traceback (most recent call last):\n  File "/x/python3.10/runpy.py", line 196, in _run_module_as_main\n',
+        *("spawn", "exception", 2, ""),
+    ),
+    "a trial run of the sampler": (
+        '(vllm, pid=2) (EngineCore_0 pid=3) ERROR 08-21 07:45:43 [core.py:700]   File "/x/vllm/v1/worker/gpu_model_runner.py", '
+        "line 2470, in _dummy_sampler_run\n(vllm, pid=2) (EngineCore_0 pid=3) ERROR 08-21 07:45:43 [core.py:700]     raise e\n",
+        *("profile", "exception", 1, ""),
+    ),
+    "the same while the engine warms up": (
+        f'{CORE}  File "/x/vllm/v1/worker/gpu_worker.py", line 9, in compile_or_warm_up_model\n'
+        f'{CORE}  File "/x/vllm/v1/worker/gpu_model_runner.py", line 2470, in _dummy_sampler_run\n',
+        *("engine_end", "exception", 1, ""),
+    ),
+    "an exception that is spelt above its traceback, whose end is cut": (
+        "CRITICAL 04-23 02:30:31 [launcher.py:116] MQLLMEngine is already dead, terminating server process\n"
+        "ERROR 04-23 02:30:31 [engine.py:160] ValueError('Sampling parameters are missing.')\n"
+        "ERROR 04-23 02:30:31 [engine.py:160] Traceback (most recent call last):\n"
+        'ERROR 04-23 02:30:31 [engine.py:160]   File "/x/vllm/engine/multiprocessing/engine.py", line 158, in run_engine_loop\n',
+        *("serving", "value_error", 2, ""),
+    ),
+    "torch's heartbeat": (
+        "[rank1]:[E ProcessGroupNCCL.cpp:1316] [PG 2 Rank 1] Heartbeat monitor timed out! Process will be terminated.\n"
+        "ERROR 08-07 18:42:46 multiproc_worker_utils.py:120] Worker VllmWorkerProcess pid 142 died, exit code: -6\n",
+        *("", "collective_timeout", 1, "rank1"),
+    ),
     "Triton Inference Server": (
         "INFO 08-06 21:52:44 llm_engine.py:174] Initializing an LLM engine (v0.5.3.post1) with config: model='m'\n"
         'I0806 21:52:45.863589 1 pb_stub.cc:366] "Failed to initialize Python stub: OSError: You are trying to access a gated '
