@@ -7,7 +7,7 @@ that come again and again, or that only say that a library works).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -84,7 +84,7 @@ class Milestones(Struct):
         if rule.name == "shutdown":
             self.stop_line = self.stop_line or number
             return None
-        if self.ready_line is not None or self.dummy_line is not None:
+        if self.is_over:
             return None  # serving: a capture or a batch is no start any more
         if rule.once and rule.name in self.seen:
             return None
@@ -122,7 +122,7 @@ class Milestones(Struct):
 
     def bar(self, made: Milestone, rank: str | None) -> None:
         """A bar moved: it is the last milestone of the log, and of a rank if the rank is known."""
-        if self.ready_line is not None or self.dummy_line is not None:
+        if self.is_over:
             return
         if self.found and self.found[-1].name == made.name and self.found[-1].line == made.line:
             self.found[-1] = made
@@ -151,42 +151,14 @@ class Milestones(Struct):
         return zero[0] if len(zero) == 1 else None
 
     @property
+    def is_over(self) -> bool:
+        """Whether the start is over: it serves, or its dummy health server does."""
+        return self.ready_line is not None or self.dummy_line is not None
+
+    @property
     def furthest(self) -> str:
         """The latest phase of any rank; the last line may be that of a replica that is behind."""
         return max((self.phase, *(track.phase for track in self.tracks.values())), key=self.phases.order)
-
-    def behind(self, prints: Callable[[str, str], bool]) -> tuple[str, tuple[str, ...]]:
-        """The earliest phase of ranks that others have left, and those ranks; "" where none is behind.
-
-        prints: (milestone, rank) -> whether the rank would have printed it.
-        """
-        if self.ready_line is not None or self.dummy_line is not None:
-            return "", ()
-        passed: dict[str, list[str]] = {}
-        for made in self.found:
-            if made.rank and made.event in ("begin", "end") and self.phases.order(made.phase) >= 0:
-                names = passed.setdefault(made.rank, [])
-                if made.name not in names:
-                    names.append(made.name)
-        ways = {tuple(names) for names in passed.values()}  # few: most ranks have passed the same
-        late: dict[str, str] = {}
-        for rank, own in passed.items():
-            track = self.tracks.get(rank)
-            if track is None or track.inferred or not track.phase or rank in late:
-                continue
-            ahead = {
-                name
-                for names in ways
-                if (at := _after(own[-1], names)) is not None
-                for name in names[at:]
-                if name not in own and not name.startswith("draft_")
-            }
-            if any(prints(name, rank) for name in ahead):
-                late[rank] = track.phase
-        if not late:
-            return "", ()
-        first = min(late.values(), key=self.phases.order)
-        return first, tuple(rank for rank, phase in late.items() if phase == first)
 
     def progress(self, also: Iterable[str] = ()) -> tuple[RankProgress, ...]:
         """The last milestone of each rank; rank "" only when there is no other. ``also``: ranks known otherwise."""
@@ -326,14 +298,3 @@ class Milestones(Struct):
     def _keep(self, made: Milestone) -> None:
         if not self.is_full:
             self.found.append(made)
-
-
-def _after(name: str, names: tuple[str, ...]) -> int | None:
-    """Where what follows milestone ``name`` begins in what another rank has passed; None: it has not passed it.
-
-    Its end tells as well as its begin, which may stand before the text.
-    """
-    if name in names:
-        return names.index(name) + 1
-    end = name.removesuffix("_begin") + "_end"
-    return names.index(end) if name.endswith("_begin") and end in names else None

@@ -87,7 +87,7 @@ class Run(Struct):
     @property
     def serving(self) -> bool:
         """Whether the start is over, so that milestones and bars say nothing."""
-        return self.milestones.ready_line is not None or self.milestones.dummy_line is not None
+        return self.milestones.is_over
 
     def copy(self) -> Run:
         """To read the unfinished line with, at every look: what is immutable is shared."""

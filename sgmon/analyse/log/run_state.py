@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
+from sgmon.analyse.log.behind import left_behind
 from sgmon.analyse.log.candidates import CUT, EXCEPTION, Candidate
 from sgmon.analyse.log.first_cause import complaints, fatal, first_cause
 from sgmon.analyse.log.records import exception_name
@@ -94,7 +95,7 @@ def _behind(run: Run) -> tuple[str, tuple[str, ...]]:
             return True
         return not known.silent_by_design(run.given.version, name, rank)
 
-    return run.milestones.behind(prints)
+    return left_behind(run.milestones, prints)
 
 
 def _phase(run: Run, failed: Candidate | None, cause: Candidate | None) -> tuple[str, tuple[str, ...]]:
