@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from sgmon.remote.connection import Connection
 from sgmon.remote.hosts import Reach
 from sgmon.remote.wire import MARK, EventLines, Packer
 from sgmon.settings import Settings
+from tests.nodes.watching import Watch
 
 
 def wait_for_end(connection: Connection) -> None:
@@ -31,6 +33,18 @@ def test_what_it_said_last_is_read_when_it_has_ended(stream: str) -> None:
     wait_for_end(connection)
     assert connection.end() == 255
     assert connection.complaints == "Connection refused\n"
+
+
+def test_a_command_that_has_ended_while_a_child_of_it_holds_its_streams(tmp_path: Path) -> None:
+    """A proxy that ssh leaves behind: nothing more comes, and no stream ends."""
+    left = tmp_path / "left"
+    leaving = f"echo Connection refused >&2; sleep 600 & echo $! >> {left}; exit 255"
+    try:
+        with Watch([Reach("x", ("sh", "-c", leaving))]) as watch:
+            watch.wait_for(lambda: "refused" in "".join(link.why for link in watch.links["x"]))
+    finally:
+        for pid in left.read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def test_what_a_collector_sent_last_comes_when_it_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
