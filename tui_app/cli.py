@@ -11,7 +11,7 @@ from sgmon import __version__
 from sgmon.commands import EXIT_CODES
 from sgmon.commands.help_format import HelpFormatter
 from sgmon.commands.parser import Parser, unknown_option
-from sgmon.commands.streams import left_unwritten, prepare
+from sgmon.commands.streams import code_after, prepare
 from sgmon.config import ConfigError, use
 
 #: command -> (module, one line of help). Those with a screen are in ``tui_app.watch``.
@@ -68,10 +68,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as err:
-        unwritten = left_unwritten(err)
-        if unwritten is None:
+        said = code_after(err)
+        if said is None:
             raise
-        return unwritten
+        return said
 
 
 def _run(words: list[str]) -> int:

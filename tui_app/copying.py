@@ -47,10 +47,10 @@ def cleaned(text: str) -> str:
 def save_text(app: App[object], text: str, stem: str) -> Path | None:
     """Into a file of the current folder, else of the temporary one; says where."""
     text = cleaned(text)
-    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+    for place in (os.getcwd, tempfile.gettempdir):
         try:
-            path = write_text(text, stem, folder)
-        except OSError:
+            path = write_text(text, stem, Path(place()))
+        except OSError:  # the folder of the shell was deleted, no temporary one can be written, the disk is full
             continue
         app.notify(f"saved: {path}", markup=False, timeout=8)
         return path

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         signal.signal(signum, _end)
     try:
         server = demo.start(args.scenario, tp=args.tp, version=args.version, speed=args.speed, port=args.port)
-    except ValueError as error:
+    except (ValueError, OSError) as error:  # no such play; no folder for temporary files
         print(f"sgmon demo: {error}", file=sys.stderr)
         return 2
     with server:

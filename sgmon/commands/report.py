@@ -71,7 +71,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"sgmon: {err}", file=sys.stderr)
         return FAILED
     except OSError as err:
-        print(f"sgmon: cannot write the report: {err.filename}: {err.strerror}. Try -o FILE", file=sys.stderr)
+        named = f" {err.filename}" if err.filename else ""
+        print(f"sgmon: cannot write the report{named}: {err.strerror}. Try -o FILE", file=sys.stderr)
         return FAILED
     print(path)
     return READY

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -20,6 +22,8 @@ from tests.faults.test_terminal import LIMIT_S, started
 from tests.faults.watching import watching
 from tests.faults.world import World
 from tests.memory.test_history import KEY, _run
+from tui_app import cli
+from tui_app.copying import copy_text, save_text
 
 #: as Python gives the byte 0xFF of a file's name
 NO_TEXT = "\udcff"
@@ -109,3 +113,33 @@ def test_the_home_is_another_users(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert config.read(path) == {}
     monkeypatch.setattr(Path, "is_dir", refused)
     assert config.read(path) == {}
+
+
+@pytest.fixture
+def without_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working folder was deleted, and nobody may write into a temporary one."""
+
+    def gone() -> str:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "getcwd", gone)
+    monkeypatch.setattr(tempfile, "gettempdir", gone)
+
+
+@pytest.mark.usefixtures("without_folders")
+@pytest.mark.parametrize("words", [["run", "--wait", "--", "true"], ["status", "--watch-dir", "x", "--no-gpu"]])
+def test_a_command_that_needs_the_working_folder(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err == "sgmon: the working folder is gone: cd to another one\n"
+
+
+@pytest.mark.usefixtures("without_folders")
+def test_a_view_that_can_be_saved_nowhere() -> None:
+    said: list[str] = []
+    app = SimpleNamespace(notify=lambda words, **_: said.append(words), copy_to_clipboard=lambda _: None)
+    assert save_text(app, "text", "view") is None  # type: ignore[arg-type]
+    copy_text(app, "text", "the view")  # type: ignore[arg-type]
+    assert said == [
+        "could not write a file here nor in the temporary folder",
+        "the view copied (No such file or directory: no file beside it)",
+    ]

@@ -170,8 +170,10 @@ def test_nobody_reads_the_output(world: World) -> None:
         assert child.returncode == 128 + signal.SIGPIPE, "no verdict was told"
 
 
-def test_all_three_streams_are_closed(world: World) -> None:
-    words = f"exec {sys.executable} -m tui_app.cli status --json --no-gpu --proc-root {world.fake} <&- >&- 2>&-"
+@pytest.mark.parametrize("command", ["status --json --no-gpu --proc-root", "log - --against"])
+def test_all_three_streams_are_closed(world: World, command: str) -> None:
+    named = world.log if "log" in command else world.fake
+    words = f"exec {sys.executable} -m tui_app.cli {command} {named} <&- >&- 2>&-"
     own = {**os.environ, "PYTHONPATH": os.getcwd()}
     done = subprocess.run(["sh", "-c", words], env=own, timeout=LIMIT_S, check=False)
     assert done.returncode == 4  # of the verdict: no signal and no error has ended it
