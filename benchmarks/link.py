@@ -1,7 +1,7 @@
 """What sgmon costs on a slow link: bytes of the first screen, of a quiet and a moving second, of pages; and seconds.
 
     python -m benchmarks.link [--rates 2000,8000] [--delay 0.15] [--size 120x40] [--idle 20] [--only stuck]
-                             [--no-rep] [--theme dracula]
+                             [--rep ascii] [--term screen-256color] [--theme dracula]
 
 The program runs on a pty whose output is handed on at so many bytes a second; keys, and the terminal's answers to
 status reports, arrive after the delay. Nothing is lost and nothing limits what waits between the two, as with ssh. The
@@ -23,8 +23,6 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Sequence
-
-import pyte
 
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
 
@@ -62,11 +60,18 @@ class PacedTerminal:
     """A program behind a link of ``rate`` bytes a second (0: no limit) and ``delay_s`` from the terminal to it."""
 
     def __init__(
-        self, argv: Sequence[str], rate: float, delay_s: float, columns: int, rows: int, *, has_rep: bool = True
+        self,
+        argv: Sequence[str],
+        rate: float,
+        delay_s: float,
+        columns: int,
+        rows: int,
+        repeats: str = "all",
+        term: str = "tmux-256color",
     ) -> None:
         self.rate, self.delay_s = rate, delay_s
-        self.screen = RepeatingScreen(columns, rows)
-        self.stream = RepeatingStream(self.screen) if has_rep else pyte.ByteStream(self.screen)
+        self.screen = RepeatingScreen(columns, rows, repeats)
+        self.stream = RepeatingStream(self.screen)
         self.arrived = 0  # bytes
         self._on_the_way: collections.deque[bytes] = collections.deque()
         self._free_t = time.monotonic()  # when the link has carried what it was given
@@ -75,7 +80,7 @@ class PacedTerminal:
         if self.pid == 0:
             own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-            os.execve(argv[0], list(argv), {**own, "TERM": "tmux-256color", "COLORTERM": "", "COLORFGBG": "15;0"})
+            os.execve(argv[0], list(argv), {**own, "TERM": term, "COLORTERM": "", "COLORFGBG": "15;0"})
 
     def resize(self, columns: int, rows: int) -> None:
         """Another size; what is on the way was meant for the old one."""
@@ -159,21 +164,24 @@ def main() -> None:
         "--idle", type=float, default=20.0, help="seconds over which a quiet and a moving screen count"
     )
     parser.add_argument("--only", choices=("stuck", "moving"))
-    parser.add_argument("--no-rep", action="store_true", help="a terminal that repeats no characters, as tmux 3.3")
+    parser.add_argument(
+        "--rep", choices=("all", "ascii", "none"), default="all", help="ascii: as tmux up to 3.3; none: as GNU screen"
+    )
+    parser.add_argument("--term", default="tmux-256color", help="one that terminfo has not: no bce, no line drawing")
     parser.add_argument("--theme", default="dark")
     args = parser.parse_args()
     columns, rows = (int(number) for number in args.size.split("x"))
     for rate in (float(one) for one in args.rates.split(",")):
         words = f"{rate / 1000:g} KB/s, {args.delay * 1000:.0f} ms" if rate else "no limit"
         print(f"--- {words}, {args.size}")
-        link = (rate, args.delay if rate else 0.0, columns, rows)
+        link = (rate, args.delay if rate else 0.0, columns, rows, args.rep, args.term)
         look = ("--theme", args.theme)
         if args.only != "moving":
             demo = [*SGMON, "demo", "stuck-rank", "--speed", "4", *look]
-            stuck(PacedTerminal(demo, *link, has_rep=not args.no_rep), args.idle)
+            stuck(PacedTerminal(demo, *link), args.idle)
         if args.only != "stuck":
             demo = [*SGMON, "demo", "healthy", "--tp", "8", *look]
-            moving(PacedTerminal(demo, *link, has_rep=not args.no_rep), args.idle)
+            moving(PacedTerminal(demo, *link), args.idle)
 
 
 def stuck(terminal: PacedTerminal, idle_s: float) -> None:

@@ -15,12 +15,13 @@ from textual.theme import BUILTIN_THEMES
 
 from tests.ui.repeating import RepeatingScreen, RepeatingStream
 from tui_app.output import difference as output_difference
+from tui_app.output.abilities import QUESTION, Abilities, measured
 from tui_app.output.background import is_light, light_by_environment
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import difference
 from tui_app.output.link import LOST_S, SILENT_S, Link
 from tui_app.output.pens import PLAIN, Pen, change, frugal, pen_of
-from tui_app.output.sender import Abilities, Sender
+from tui_app.output.sender import Sender
 from tui_app.output.thin import Savings, frugal_rows, page_of
 
 WIDTH, HEIGHT = 24, 4
@@ -33,7 +34,7 @@ PENS = (
     Pen("31", "", frozenset("7")),
     Pen("", "", frozenset("2")),
 )
-chars = st.sampled_from([*"abc ", " ", " ", "─", "字"])
+chars = st.sampled_from([*"aq~ ", " ", " ", "─", "·", "字"])
 
 
 @st.composite
@@ -79,7 +80,7 @@ def painted(*frames: str) -> list[list[tuple[object, ...]]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(screens(), screens(), st.builds(Abilities, st.booleans(), st.booleans()), st.booleans())
+@given(screens(), screens(), st.builds(Abilities, *[st.booleans()] * 5), st.booleans())
 def test_a_difference_leads_to_the_same_screen_as_a_whole_one(
     old: list[Row], new: list[Row], can: Abilities, in_order: bool
 ) -> None:
@@ -138,6 +139,55 @@ def test_a_rule_is_one_character_and_how_often() -> None:
     put(new[0], 0, [Segment("─" * 80)], None)
     assert difference(blank(120, 1), new, Abilities(repeats=True)) == "\x1b[H─\x1b[79b"
     assert difference(blank(120, 1), new) == "\x1b[H" + "─" * 80
+
+
+def test_a_rule_is_drawn_in_tmux_3_3_which_repeats_ascii_alone() -> None:
+    new, can = blank(120, 1), Abilities(repeats_ascii=True, draws_lines=True)
+    put(new[0], 0, [Segment("─" * 80 + "q")], None)
+    assert difference(blank(120, 1), new, can) == "\x1b[H\x1b)0\x0eq\x1b[79b\x0fq"
+
+
+@pytest.mark.parametrize(
+    ("term", "column", "expected"),
+    [
+        ("xterm-256color", 32, Abilities(repeats=True, repeats_ascii=True, tabs=True)),
+        ("xterm-256color", 8, Abilities(tabs=True)),
+        ("xterm-256color", 4, Abilities()),  # a tab stop each four columns, and no REP
+        ("xterm-256color", 27, Abilities()),  # REP, and no tab stops
+        ("tmux-256color", 32, Abilities(True, repeats=True, repeats_ascii=True, tabs=True)),
+        ("tmux-256color", 24, Abilities(True, repeats_ascii=True, tabs=True)),
+        ("screen-256color", 8, Abilities(tabs=True)),
+    ],
+)
+def test_what_a_terminal_can_do_is_read_from_its_answer(
+    monkeypatch: pytest.MonkeyPatch, term: str, column: int, expected: Abilities
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert measured(Abilities(), (column, 0)) == expected
+
+
+@pytest.mark.parametrize(("repeats", "column"), [("all", 32), ("ascii", 24), ("none", 8)])
+def test_a_terminal_answers_the_question_what_it_can_do(repeats: str, column: int) -> None:
+    screen = RepeatingScreen(80, 2, repeats)
+    RepeatingStream(screen).feed(QUESTION.encode())
+    assert screen.answers == [f"\x1b[1;{column + 1}R"]
+
+
+def test_two_erasures_beside_each_other_in_different_backgrounds() -> None:
+    old, new = blank(60, 1), blank(60, 1)
+    put(old[0], 0, [Segment("x" * 60)], None)
+    put(
+        new[0],
+        0,
+        [Segment(" " * 20, Style.parse("on #303030")), Segment(" " * 20), Segment("y" * 20)],
+        ColorSystem.EIGHT_BIT,
+    )
+    can = Abilities(erases_in_colour=True)
+    frames = [difference(blank(60, 1), old, can), difference(old, new, can, in_order=True)]
+    screen = RepeatingScreen(60, 1)
+    RepeatingStream(screen).feed("".join(frames).encode())
+    assert [screen.buffer[0][x].bg for x in (0, 19, 20, 39)] == ["303030", "303030", "default", "default"]
+    assert screen.display == [" " * 40 + "y" * 20]
 
 
 def test_another_page_is_sent_after_erasing_and_a_row_that_is_the_same_stays() -> None:
@@ -241,14 +291,14 @@ def test_a_thin_link_stays_thin_while_its_rate_is_not_twice_that_of_one() -> Non
 
 def test_the_rate_of_a_quiet_thin_link_is_taken_again_now_and_then_and_ever_more_seldom() -> None:
     link = a_thin_link()
-    measured = []
+    rates_t = []
     for t in range(20, 400):
         size = 50 + link.lacks(t, 50)
         if size > 50:
-            measured.append(t)
+            rates_t.append(t)
         carry(link, t, size, 5000)
-    assert 3 <= len(measured) <= 8
-    assert measured[-1] - measured[-2] >= 2 * (measured[1] - measured[0])
+    assert 3 <= len(rates_t) <= 8
+    assert rates_t[-1] - rates_t[-2] >= 2 * (rates_t[1] - rates_t[0])
     assert Link().lacks(1000, 50) == 0
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tui_app.output.cells import Cell, Row
+from tui_app.output.abilities import Abilities
+from tui_app.output.cells import Row
+from tui_app.output.clearing import BLANK, blank_of
 from tui_app.output.looks import send_by_look
-from tui_app.output.pens import Pen
-from tui_app.output.sender import BLANK, Abilities, Sender, byte_count
+from tui_app.output.sender import Sender, byte_count
 
 _WORTH_ERASING = 24  # bytes: erasing may flicker, and ends what the terminal has selected
 _MUCH_LOOK = 60  # bytes of changes of look from which another order is tried
@@ -38,15 +38,11 @@ def difference(
 
 def _erased(top: int, new: Sequence[Row], can: Abilities, limit: int, in_order: bool) -> str:
     """Everything from row ``top`` on after erasing it; "" if that takes ``limit`` bytes or more."""
+    blank = blank_of(new[top:], can)
+    if blank[1].back and not can.erases_in_colour:
+        return ""  # rows are filled one by one
     sender = Sender(can)
-    back = _background(new[top:])
-    if back and not can.erases_in_colour and not can.repeats:
-        back = ""  # blanks in it are as many bytes
-    blank: Cell = (" ", Pen(back=back)) if back else BLANK
-    if can.erases_in_colour or not back:
-        sender.erase_from(top, back)
-    else:
-        sender.fill_from(top, blank, len(new[top]), len(new))
+    sender.erase_from(top, blank[1].back)
     rows = {y: ([blank] * len(new[y]), new[y]) for y in range(top, len(new))}
     if in_order:
         _send_in_order(sender, rows, limit)
@@ -66,12 +62,6 @@ def _send_in_order(sender: Sender, rows: Mapping[int, tuple[Row, Row]], limit: i
         if size >= limit:
             return
         sender.row(y, before, after)
-
-
-def _background(rows: Sequence[Row]) -> str:
-    """The background of most blanks."""
-    found = Counter(pen.back for row in rows for char, pen in row if char == " ").most_common(1)
-    return found[0][0] if found else ""
 
 
 def _fits(rows: Sequence[Row], most: int) -> bool:

@@ -16,12 +16,12 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Size
 
 from tui_app.messages import TerminalGone
+from tui_app.output.abilities import QUESTION, Abilities, measured, stated
 from tui_app.output.cells import Row, blank, put
 from tui_app.output.difference import difference
 from tui_app.output.link import Link
 from tui_app.output.pens import PLAIN, Pen
 from tui_app.output.reading import WakingEvent, read_terminal
-from tui_app.output.sender import Abilities
 from tui_app.output.thin import Savings, frugal_rows, without_rules
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from textual.message import Message
 
 _CLEAR = "\x1b[m\x1b[H\x1b[2J"
-#: a rule, three more by REP, and where is the cursor? In column 4 (from 0), if the terminal has REP. Not a letter:
-#: tmux 3.3 repeats ASCII alone
-_REPEATS = "─\x1b[3b\x1b[6n"
-_REPEATED_TO = (4, 0)
 _NO_EFFECT = "\x1b[m"  # a frame ends in plain
 _SYNC = 400  # bytes from which a frame is worth marks that it is painted at once
 _BUSY_S = 0.2
@@ -60,7 +56,7 @@ class CellDriver(LinuxDriver):
         self._answer_until_t = 0.0
         self._can: Abilities | None = None
         self._savings: Savings | None = None  # in what the terminal shows
-        self._is_tried = False  # the question whether it has REP is on its way
+        self._is_tried = False  # the question what it can do is on its way
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """What the terminal says. COLUMNS and LINES, which Textual prefers, count where it does not know: exported,
@@ -162,8 +158,8 @@ class CellDriver(LinuxDriver):
     def _frame(self, new: list[Row], savings: Savings | None) -> str:
         begin = ""
         if self._can is None:
-            self._can = Abilities(_erases_in_colour())
-            begin, self._is_tried = _CLEAR + _REPEATS, True
+            self._can = stated()
+            begin, self._is_tried = _CLEAR + QUESTION, True
         before, self._savings = self._savings, savings
         old = self._sent
         if before != savings and (before is not None or (self.page is not None and self.page.back)):
@@ -205,7 +201,7 @@ class CellDriver(LinuxDriver):
     def _answered(self, cursor: tuple[int, int]) -> None:
         if self._is_tried and self._can is not None:
             self._is_tried = False
-            self._can = self._can._replace(repeats=cursor == _REPEATED_TO)
+            self._can = measured(self._can, cursor)
             return
         self.link.answered(time.monotonic())
         self._send()
@@ -259,16 +255,3 @@ def _end_translation(fd: int) -> None:
         termios.tcsetattr(fd, termios.TCSANOW, mode)
     except termios.error:
         pass
-
-
-def _erases_in_colour() -> bool:
-    """Whether the terminal says so (terminfo)."""
-    try:
-        import curses
-    except ImportError:
-        return False
-    try:
-        curses.setupterm()
-        return curses.tigetflag("bce") == 1
-    except (curses.error, OSError, ValueError):  # no terminfo, an unknown terminal, no descriptor
-        return False

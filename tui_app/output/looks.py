@@ -8,25 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tui_app.output.cells import Row
+from tui_app.output.abilities import Abilities
+from tui_app.output.cells import Cell, Row
+from tui_app.output.clearing import blank_of, cleared
+from tui_app.output.moves import over
 from tui_app.output.pens import PLAIN, Pen, change
-from tui_app.output.sender import ERASE, GAP, SKIP, Abilities, Sender, Stretch, byte_count, is_alike
+from tui_app.output.sender import ERASE, GAP, SKIP, Sender, Stretch, byte_count, is_alike
 
 
 def send_by_look(sender: Sender, rows: Mapping[int, tuple[Row, Row]]) -> None:
-    """Send what differs in rows, given as (before, after), in as few changes of look as there are looks."""
+    """Send what differs in rows, given as (before, after), in as few changes of look as there are looks. Rows
+    of which much is blank are cleared before their text."""
+    common = blank_of([after for _, after in rows.values()], sender.can)
+    clear = _clear(rows, sender.can, common)
     by_pen: dict[Pen, list[Stretch]] = {}
     owners: dict[int, list[Pen | None]] = {}  # of each cell: the look in which it is sent
     for y, (before, after) in rows.items():
+        if y in clear:
+            before = [clear[y]] * len(after)
         owners[y] = [None] * len(after)
         for one in stretches(y, before, after, sender.can):
             by_pen.setdefault(one.pen, []).append(one)
             owners[y][one.begin : one.end] = [one.pen] * (one.end - one.begin)
+    for y, blank in clear.items():
+        if blank == common:
+            sender.clear(y, blank, len(rows[y][1]))
+    left = {y: blank for y, blank in clear.items() if blank != common}
     later = set(by_pen)
     for pen in _order(by_pen):
         later.discard(pen)
+        for y in [y for y, blank in left.items() if blank[1].back == pen.back]:
+            sender.clear(y, left[y] if pen.shows_on_blanks else (" ", pen), len(rows[y][1]))
+            del left[y]
         for one in _joined(by_pen[pen], rows, owners, later, sender.can):
             sender.stretch(one, rows[one.y][1])
+
+
+def _clear(rows: Mapping[int, tuple[Row, Row]], can: Abilities, common: Cell) -> dict[int, Cell]:
+    """Rows to clear, and with which blank: of another background only those that have no other."""
+    found = {y: cleared(before, after, can, common) for y, (before, after) in rows.items()}
+    return {
+        y: blank
+        for y, blank in found.items()
+        if blank is not None and (blank == common or all(pen.back == blank[1].back for _, pen in rows[y][1]))
+    }
 
 
 def stretches(y: int, before: Row, after: Row, can: Abilities) -> list[Stretch]:
@@ -138,5 +163,8 @@ def _is_cheap(last: Stretch, one: Stretch, row: Row, can: Abilities) -> bool:
     between = row[last.end : one.begin]
     if len(between) > GAP:  # one more blank in a row of them is free
         beside = (row[last.end - 1][0], row[one.begin][0])
-        return can.repeats and " " in beside and all(cell[0] == " " or not last.holds(cell) for cell in between)
-    return byte_count("".join(cell[0] if last.holds(cell) else " " for cell in between)) <= GAP
+        return (
+            can.repeats_blanks and " " in beside and all(cell[0] == " " or not last.holds(cell) for cell in between)
+        )
+    way = len(over(last.end, one.begin, len(row), can))
+    return byte_count("".join(cell[0] if last.holds(cell) else " " for cell in between)) <= min(GAP, way)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tui_app.output.abilities import Abilities
 from tui_app.output.cells import Cell, Row
+from tui_app.output.clearing import BLANK
+from tui_app.output.glyphs import DESIGNATE, SHIFT_IN, written
+from tui_app.output.moves import TAB, back, forward_by_tabs, over
 from tui_app.output.pens import PLAIN, Pen, change
 
 GAP = 4  # equal cells between two changed ones that are not dearer to send than a movement
 ERASE = 5  # blanks to the end of a row from which erasing is shorter
 SKIP = 9  # blanks within a row from which erasing and moving is shorter
 _LINES = 3  # rows down to which line feeds are not longer than a movement
-BLANK: Cell = (" ", PLAIN)
-
-
-class Abilities(NamedTuple):
-    """What a terminal can do. erases_in_colour: with the background in use (terminfo's ``bce``). repeats: it has REP,
-    which repeats the last character (ECMA-48 8.3.103)."""
-
-    erases_in_colour: bool = False
-    repeats: bool = False
 
 
 class Stretch(NamedTuple):
@@ -109,6 +104,16 @@ class Sender:
         self.bytes_of_looks = 0  # of changes of look
         self.y: int | None = None  # None: not known
         self.x: int | None = None  # None: after the last column, where terminals differ
+        self.is_drawing = False  # line drawing is invoked
+        self._has_drawn = False
+
+    @property
+    def _state(self) -> tuple[Pen, int | None, int | None, bool, bool]:
+        return self.pen, self.y, self.x, self.is_drawing, self._has_drawn
+
+    @_state.setter
+    def _state(self, state: tuple[Pen, int | None, int | None, bool, bool]) -> None:
+        self.pen, self.y, self.x, self.is_drawing, self._has_drawn = state
 
     def erase_from(self, y: int, back: str = "") -> None:
         """Erase this row and all below it, in a background that the terminal can erase in."""
@@ -116,10 +121,15 @@ class Sender:
         self._move(0, y, [])
         self.parts.append("\x1b[J")
 
-    def fill_from(self, y: int, blank: Cell, width: int, height: int) -> None:
-        """Write blanks over this row and all below it, where erasing leaves another background."""
-        for below in range(y, height):
-            self.stretch(Stretch(below, 0, width, blank[1]), [blank] * width)
+    def clear(self, y: int, blank: Cell, width: int) -> None:
+        """Erase a row, or write blanks over it where erasing leaves another background."""
+        pen = blank[1]
+        if pen.back and not self.can.erases_in_colour:
+            self.stretch(Stretch(y, 0, width, pen), [blank] * width)
+            return
+        self._use(pen)
+        self._move(0, y, [])
+        self.parts.append("\x1b[K")
 
     def stretch(self, one: Stretch, row: Row) -> None:
         """Write or erase a stretch of a row in its look."""
@@ -139,24 +149,26 @@ class Sender:
         runs = _runs(before, after)
         if not runs:
             return
-        start, kept = (self.pen, self.y, self.x), len(self.parts)
+        start, kept = self._state, len(self.parts)
         for begin, end in runs:
             self._run(y, begin, end, after)
         if not any(cell[0] != " " for cell in before[runs[0][0] : runs[-1][1]]):
             return  # erasing would change nothing
-        cells, ended = self.parts[kept:], (self.pen, self.y, self.x)
+        cells, ended = self.parts[kept:], self._state
         if len(cells) < SKIP:
             return
         del self.parts[kept:]
-        self.pen, self.y, self.x = start
+        self._state = start
         self._erase_row(y, runs[0][0], after)
         if byte_count("".join(cells)) <= byte_count("".join(self.parts[kept:])):
             self.parts[kept:] = cells
-            self.pen, self.y, self.x = ended
+            self._state = ended
 
     def end(self) -> str:
         if self.parts:
             self._use(PLAIN)
+            if self.is_drawing:
+                self.parts.append(SHIFT_IN)
         return "".join(self.parts)
 
     def _erase_row(self, y: int, x: int, after: Row) -> None:
@@ -168,10 +180,10 @@ class Sender:
 
     def _run(self, y: int, begin: int, end: int, row: Row) -> None:
         """Write the cells from ``begin`` to ``end`` of a row."""
-        self._move(begin, y, row)
         x = begin
         while x < end:
             char, pen = row[x]
+            self._move(x, y, row)  # an erasure leaves the cursor where it began
             if char == " " and (blanks := self._blanks(row, x, end)):
                 x = self._erase(row, x, blanks)
                 continue
@@ -183,18 +195,20 @@ class Sender:
     def _write(self, row: Row, x: int, end: int) -> int:
         """Write a character, and its equals behind it; returns where the next one stands."""
         cell = row[x]
-        char = cell[0]
         stop = x + 1
-        if self.can.repeats and stop < end and row[stop] == cell and len(char) == 1:
-            while stop < end and row[stop] == cell:
-                stop += 1
-            again = f"\x1b[{stop - x - 1}b"
-            # a wide character takes two cells, of which the second has no text: it is never its own neighbour
-            if len(again) < (stop - x - 1) * byte_count(char):
-                self.parts += [char, again]
-                return stop
-        self.parts.append(char)
-        return x + 1
+        # a wide character takes two cells, of which the second has no text: it is never its own neighbour
+        while stop < end and row[stop] == cell:
+            stop += 1
+        if stop == x + 1 and not self.is_drawing:
+            self.parts.append(cell[0])
+            return stop
+        text, is_drawing = written(cell[0], stop - x, self.can, self.is_drawing)
+        if is_drawing and not self._has_drawn:
+            self.parts.append(DESIGNATE)
+            self._has_drawn = True
+        self.is_drawing = is_drawing
+        self.parts.append(text)
+        return stop
 
     def _blanks(self, row: Row, x: int, end: int) -> int:
         """How many blanks of one look can be erased from here; 0 when writing them is as good."""
@@ -214,8 +228,7 @@ class Sender:
         if x + blanks == len(row):
             self.parts.append("\x1b[K")
         else:
-            self.parts.append(f"\x1b[{blanks}X\x1b[{blanks}C")
-            self.x = x + blanks
+            self.parts.append(f"\x1b[{blanks}X")  # the cursor stays
         return x + blanks
 
     def _use(self, pen: Pen) -> None:
@@ -228,27 +241,23 @@ class Sender:
         if self.y == y and self.x == x:
             return
         ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"]
-        if self.y == y and self.x is not None and x > self.x:
-            ways.append(forward(x - self.x))
-        if self.y is not None and 0 < y - self.y <= _LINES:
+        if self.can.tabs and y:
+            ways.append(f"\x1b[{y + 1}H" + self._over(row, 0, x))
+        if self.y is not None and 0 <= y - self.y <= _LINES:
             feeds = "\n" * (y - self.y)
-            ways.append("\r" + feeds + self._over(row[:x]))
+            ways.append("\r" + feeds + self._over(row, 0, x))
             if self.x is not None:
-                ways.append(feeds + (_back(self.x - x) if x < self.x else forward(x - self.x)))
+                ways.append(feeds + (back(self.x - x) if x < self.x else self._over(row, self.x, x)))
+            ways.append(f"{feeds}\x1b[{x + 1}G")
         self.parts.append(min(ways, key=len))
         self.y, self.x = y, x
 
-    def _over(self, cells: Row) -> str:
+    def _over(self, row: Row, begin: int, end: int) -> str:
         """The way over cells that stand already: blanks are as short as a movement."""
-        if len(cells) <= len(forward(len(cells))) and all(c == " " and is_alike(pen, self.pen) for c, pen in cells):
-            return " " * len(cells)
-        return forward(len(cells))
-
-
-def forward(cells: int) -> str:
-    return "" if cells == 0 else "\x1b[C" if cells == 1 else f"\x1b[{cells}C"
-
-
-def _back(cells: int) -> str:
-    back = f"\x1b[{cells}D"
-    return "\b" * cells if cells <= len(back) else back
+        tabs = self.can.tabs
+        way = over(begin, end, len(row), self.can)
+        stop = max(begin, end - end % TAB) if tabs else begin
+        size = -(-(stop - begin) // TAB) + end - stop  # of tabs and blanks
+        if size <= len(way) and all(char == " " and is_alike(pen, self.pen) for char, pen in row[stop:end]):
+            return forward_by_tabs(begin, stop, len(row)) + " " * (end - stop) if tabs else " " * (end - stop)
+        return way
