@@ -168,7 +168,8 @@ class StackRules(Struct, frozen=True):
 
     folder: the package with its ``stack_phases.toml``, ``waits.toml`` and ``causes.toml``; "": it has none.
     order: its phases as they usually follow; a server is in the first of its ranks'. during: a phase in words
-    ("in the weight load").
+    ("in the weight load"). loops: frames of the loop in which a started rank waits for work; "": its last phase
+    is that loop alone.
     packages: where files of its own code begin ("sglang/"); source_tree: regular expression of the same
     in a source tree. draft: stack pattern of a draft model's frames; serving: of a launcher whose server loop
     runs (``sgmon/analyse/stacks/pattern.py``).
@@ -181,6 +182,7 @@ class StackRules(Struct, frozen=True):
     source_tree: str = ""
     draft: str = ""
     serving: str = ""
+    loops: str = ""
 
 
 class Health(Struct, frozen=True):

@@ -89,7 +89,8 @@ class Errors(Struct):
         if benign.search(body) or (begins and (benign.search(self.previous) or _CAUGHT.search(self.previous))):
             block = Block(number, text, where.rank, False, seen_t, cancelled=True)
         else:
-            fatal = bool(self.log.fatal_header.search(body)) or (named is not None and named.fatal)
+            titles = (body, self.previous) if begins else (body,)
+            fatal = any(map(self.log.fatal_header.search, titles)) or (named is not None and named.fatal)
             block = Block(number, text, where.rank, fatal, seen_t)
             block.hint = self.hints.get(where.rank, "")
             block.named = named

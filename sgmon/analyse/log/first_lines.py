@@ -6,12 +6,24 @@ from sgmon.analyse.log.errors import Errors
 from sgmon.analyse.log.records import Record, exception_name, header_exception, is_frame, looks_like_traceback
 from sgmon.servers.family import LogRules
 
+#: lines below the begin of a traceback in which what is left of it may stand
+TORN = 200
+
 
 def opens_traceback(body: str, log: LogRules) -> bool:
     """Whether a traceback begins here, or the line names the exception itself."""
     if "Traceback (most recent call" in body or body.startswith("Fatal Python error"):
         return True
     return bool(log.fatal_header.search(body)) and (log.heads is not None or bool(header_exception(body)))
+
+
+def ends_torn_traceback(body: str, number: int, errors: Errors) -> bool:
+    """Whether this is the exception of a traceback of which no more is in the text than the source line that raised
+    it. Below another traceback it may be the rest of that one, torn by what other processes print."""
+    if errors.open is not None or not exception_name(body):
+        return False
+    raised = errors.previous[:1].isspace() and errors.previous.lstrip().startswith("raise ")
+    return raised and (not errors.blocks or number - errors.blocks[-1].line > TORN)
 
 
 def begins_with(record: Record, number: int, seen_t: float | None, errors: Errors, *, named: bool) -> bool:

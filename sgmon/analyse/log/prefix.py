@@ -141,7 +141,8 @@ def _other(text: str, log: LogRules, found: Origin) -> None:
         return
     bare = log.bare_rank.match(text) if log.bare_rank is not None else None
     if bare:
-        found.rank = next(filter(None, bare.groups()), "")
+        name = next(filter(None, bare.groups()), "")
+        found.rank = log.rank(name) or name
         found.body = bare.end()
         found.source = "own"
 

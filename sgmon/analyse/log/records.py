@@ -180,6 +180,8 @@ def is_error(rule: Rule, body: str) -> bool:
     """Whether a matching error rule counts here: not in quoted source code, some only in exception lines."""
     if body[:1].isspace():
         return body.lstrip().startswith(_BELOW)
+    if body.startswith("raise "):
+        return False  # pasted without its indentation
     return not rule.in_block or bool(exception_name(body))
 
 

@@ -17,7 +17,7 @@ from sgmon.analyse.log.catalogue import Rule
 from sgmon.analyse.log.error_lines import ErrorLines
 from sgmon.analyse.log.errors import NEAR, Errors
 from sgmon.analyse.log.first_cause import fatal
-from sgmon.analyse.log.first_lines import begins_with, opens_traceback
+from sgmon.analyse.log.first_lines import begins_with, ends_torn_traceback, opens_traceback
 from sgmon.analyse.log.lines import LOOK
 from sgmon.analyse.log.prefix import Origin, epoch
 from sgmon.analyse.log.ranks import Milestones
@@ -184,6 +184,8 @@ class Run(Struct):
             self.errors.close()
         if self.serving and (self.errors.open is not None or self.eager or self.error_lines.is_unhealthy):
             self._serves(record)
+        if ends_torn_traceback(body, number, self.errors):
+            self.errors.headless(number, text, seen_t, where.rank)
         if self.errors.open is not None and self.errors.continues(body, where):
             self.errors.in_block(number, body, record.errors, seen_t)
             if self.errors.interrupted_line is not None:

@@ -9,16 +9,17 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log import catalogue
 from sgmon.analyse.log.behind import left_behind
-from sgmon.analyse.log.candidates import CUT, EXCEPTION, Candidate
+from sgmon.analyse.log.candidates import CUT, EXCEPTION, Candidate, fatal_at_end
 from sgmon.analyse.log.first_cause import complaints, fatal, first_cause
 from sgmon.analyse.log.records import exception_name
 from sgmon.analyse.log.run import Run
 from sgmon.analyse.log.writers import Writers
-from sgmon.analyse.stacks.phase import launcher_phase_of_frames, phase_of_frames
+from sgmon.analyse.stacks.phase import in_loop, launcher_phase_of_frames, phase_of_frames
 from sgmon.model.log import LogError, LogState, Milestone, RankProgress
 from sgmon.model.stacks import Frame as StackFrame
 from sgmon.patterns import regex
 from sgmon.servers import registry
+from sgmon.servers.family import StackRules
 from sgmon.text import clean, safe
 
 #: Longest error text kept.
@@ -30,7 +31,7 @@ _VAGUE = ("", "launch", "spawn")
 #: functions from which the whole start is called
 _CALLERS = frozenset({"<module>", "main", "cmd", "_run_module_as_main"})
 _TP0 = regex(r"\bTP0\b")
-_CALL = regex(r"(?:\w[\w.]* = )?self\.(?:\w+\.)*(?P<function>\w+)\(")
+_CALL = regex(r"(?:\w[\w.]* = )?(?:\w+\.)+(?P<function>\w+)\(")
 #: the first rank, or one that may be it
 _FIRST = regex(r"\bTP0\b|^pid\d")
 
@@ -109,14 +110,11 @@ def _phase(run: Run, failed: Candidate | None, cause: Candidate | None) -> tuple
     if failed is None or cause is None:
         return phase or (cause.phase if cause is not None else ""), behind
     frames = cause.frames or _traceback_of(run, cause)
+    stacks = registry.get(run.log.family).stacks
+    loop = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
     own = run.milestones.tracks.get(cause.rank)
     by_rank = own.phase if own is not None and cause.rank else ""
-    stacks = registry.get(run.log.family).stacks
-    proven = phase_of_frames((*_called(cause), *frames), stacks) if frames else ""
-    if proven in _VAGUE:
-        proven = ""
-    elif proven in ("scheduler_ready", "warmup"):  # the loop of a rank: the log tells whether it serves
-        proven = now if run.milestones.ready_line is None and now in ("http", "warmup", "serving") else "serving"
+    proven = _proven(frames, cause.code, stacks, loop)
     clue = next((phase for line, phase in run.remarks.clues if line == cause.line), "")
     named = cause.phase
     if named == "serving" and run.milestones.ready_line is None and now in ("http", "warmup"):
@@ -124,7 +122,8 @@ def _phase(run: Run, failed: Candidate | None, cause: Candidate | None) -> tuple
     if named in _VAGUE and by_rank:
         named = ""  # it usually happens so early, and here it did not
     told = proven or named or by_rank or clue or phase or next((of_line for _, of_line in run.remarks.clues), "")
-    return told or launcher_phase_of_frames(_outer(cause) or cause.frames, stacks), behind
+    told = told or launcher_phase_of_frames(_outer(cause) or cause.frames, stacks)
+    return told or _of_others(run, cause, stacks, loop), behind
 
 
 def _outer(cause: Candidate) -> tuple[StackFrame, ...]:
@@ -135,6 +134,27 @@ def _outer(cause: Candidate) -> tuple[StackFrame, ...]:
     return tuple(frame for frame in cause.outer if frame.function not in _CALLERS)
 
 
+def _proven(frames: tuple[StackFrame, ...], code: str, stacks: StackRules, loop: str) -> str:
+    """The phase that frames (innermost first) and the last source line below them prove, "" if none. loop: what the
+    log tells of a rank that was in its loop: whether it serves."""
+    if not frames:
+        return ""
+    stack = (*_called(code, frames), *frames)
+    proven = phase_of_frames(stack, stacks)
+    if proven == "warmup" or (proven == "scheduler_ready" and in_loop(stack, stacks)):
+        return loop
+    return "" if proven in _VAGUE else proven
+
+
+def _of_others(run: Run, cause: Candidate, stacks: StackRules, loop: str) -> str:
+    """The phase that the frames of another rank's failure prove; "" where the cause has frames of its own."""
+    if cause.frames:
+        return ""
+    failed = (block for block in run.errors.blocks if block.fatal and not block.main and block.frames)
+    phases = (_proven((*reversed(block.frames),), block.code, stacks, loop) for block in failed)
+    return next(filter(None, phases), "")
+
+
 def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:
     """The frames, innermost first, of the traceback that the rank of a cause logged right after it."""
     if cause.block or not cause.rank or cause.grade > EXCEPTION:
@@ -143,10 +163,10 @@ def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:
     return tuple(reversed(next((block.frames for block in after), ())))
 
 
-def _called(cause: Candidate) -> tuple[StackFrame, ...]:
+def _called(code: str, frames: tuple[StackFrame, ...]) -> tuple[StackFrame, ...]:
     """The call in the last source line of its traceback, as a frame: it raised in C, or the text is cut."""
-    call = _CALL.match(cause.code)
-    return (StackFrame(call["function"], cause.frames[0].file),) if call else ()
+    call = _CALL.match(code)
+    return (StackFrame(call["function"], frames[0].file),) if call else ()
 
 
 def _ranks(run: Run) -> tuple[tuple[RankProgress, ...], tuple[str, ...]]:
@@ -226,7 +246,10 @@ def _fallback(run: Run) -> Milestone | None:
     lost = [made for made in run.error_lines.pseudo if made.name == "store_lost"]
     if lost:
         return lost[-1]
-    return run.error_lines.pseudo[0] if run.error_lines.pseudo else None
+    if run.error_lines.pseudo:
+        return run.error_lines.pseudo[0]
+    ends = (fatal_at_end(block) for block in run.errors.blocks if not (block.cancelled or block.is_torn))
+    return next((Milestone("exception", "error", "", end.line, end.rank) for end in ends if end.fatal), None)
 
 
 def _error(run: Run, cause: Candidate | None) -> LogError | None:

@@ -20,6 +20,7 @@ _ENDED = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit"})
 _OUTERMOST = ("<module>", "_run_module_as_main")
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 _FRAME = regex(r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<function>[^\s^]+)')
+_CUT_FRAME = regex(r"\s*Fi(?:le?)?(?:$| \")")
 _MARKS = regex(r"[\s~^]+$")  # Python 3.11 marks the part of a source line that failed
 #: a file that an exception names: a path, or a name with the ending of a model's files
 _FILE = regex(
@@ -61,7 +62,8 @@ def take_line(
     last = log.heads is not None and bool(log.heads.last_frame.search(body))
     if last:
         block.main = block.fatal = True
-    if not is_frame and block.plain is None and body[:1].isspace() and not _MARKS.match(body):
+    code = block.plain is None and body[:1].isspace() and not _MARKS.match(body) and not _CUT_FRAME.match(body)
+    if code and not is_frame:
         _take_code(block, body, log)
     if name and not block.file:
         block.file = next(iter(_FILE.findall(body)), "")

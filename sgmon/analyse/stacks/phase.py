@@ -105,6 +105,11 @@ def phase_of_frames(frames: Sequence[Frame], rules: StackRules) -> str:
     return _phase_of_frames(frames, _compiled(rules, False, (_NEWEST,))) if rules.folder else ""
 
 
+def in_loop(frames: Sequence[Frame], rules: StackRules) -> bool:
+    """Whether a started rank was in its loop, in which it waits for work; True where the family does not tell."""
+    return not rules.loops or stack_pattern(rules.loops).find(frames) is not None
+
+
 def launcher_phase_of_frames(frames: Sequence[Frame], rules: StackRules) -> str:
     """The same of the process that starts the ranks, or ""."""
     return _phase_of_frames(frames, _compiled(rules, True, (_NEWEST,))) if rules.folder else ""

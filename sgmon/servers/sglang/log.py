@@ -28,20 +28,27 @@ def canonical_rank(ranks: str) -> str:
 RULES = LogRules(
     family="sglang",
     folder="sgmon.servers.sglang",
-    # the date may be short ("12-16", diffusion server) or absent (retyped logs); "^@" is a NUL as less shows it
+    # the date may be short ("12-16", diffusion server) or absent (retyped logs); "^@" is a NUL as less shows it;
+    # forks write a word of theirs before the ranks
     record=regex(
-        r"(?:\^@)*\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?P<ranks>(?: "
-        + _TOKEN
-        + r")*)\] ?"
+        r"(?:\^@)*\[(?P<time>(?:(?:\d{4}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)(?:[.,]\d+)?(?: \w+\.\w+(?= [A-Z_]+\d))?"
+        r"(?P<ranks>(?: " + _TOKEN + r")*)\] ?"
     ),
     inner=regex(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: " + _TOKEN + r")*\] |\[rank\d+\]:\[[EWIF]\d"),
-    bare_rank=regex(r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] "),
+    # a retyped log may have lost its times
+    bare_rank=regex(
+        r"(?P<rank>Rank \d+): (?=[a-z])|\[(?P<gpu>gpu(?:_id)?=\d+)\] |\[(?P<ranks>"
+        + _TOKEN
+        + "(?: "
+        + _TOKEN
+        + r")*)\] "
+    ),
     rank=canonical_rank,
     # (?=[...]): what it can begin with; at any other character the search goes on at once
     speaks=regex(
         r"(?=[\[sFl|])(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?: "
         + _TOKEN
-        + r")*\] (?!LMCache )|server_args=(?:ServerArgs\(|\{)"
+        + r")*\] (?!LMCache )|server_args=(?:ServerArgs\(|\{)|\[(?:TP|DP|PP)\d+(?: [A-Z_]+\d+)*\] "
         # a start that fails before its first record: the files of its traceback, argparse's own line
         r"|File \\?\"[^\"\n]*/sglang/(?:srt|cli|launch_server|lang|api|__init__)\b"
         r"|\b(?:launch_server\.py|sglang serve): error: |\| sglang\.srt\.\w)"
@@ -49,8 +56,22 @@ RULES = LogRules(
     args=parse_server_args,
     restart="server_args=",
     sizes=(("tp", "tp_size"), ("dp", "dp_size"), ("pp", "pp_size"), ("ep", "ep_size"), ("nnodes", "nnodes")),
-    version=regex(r"\bsglang(?:==|[ _]version[=: ]+'?)(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"),
-    more=("hit an exception", "Context: ", "server_args=", "sglang==", "sglang version", "sglang_version"),
+    # the last three: check_env's, an image's tag, a wheel's or a folder's name
+    version=regex(
+        r"\bsglang(?:==|[ _]version[=: ]+'?|: |:v|-)"
+        r"(\d+\.\d+\.\d+(?:\.?post\d+)?(?:\.?dev\w*)?(?:\+\w+)?)"
+    ),
+    more=(
+        "hit an exception",
+        "Context: ",
+        "server_args=",
+        "sglang==",
+        "sglang version",
+        "sglang_version",
+        "sglang: ",
+        "sglang:v",
+        "sglang-0",
+    ),
     gates=(
         *("rror", "ing ", "ted ", "exit", "apture", "ailed", " is ", "emory", "ation", "not ", "server", "tart"),
         *(
@@ -111,7 +132,10 @@ RULES = LogRules(
             r'INFO:     (?:\d{1,3}\.){3}\d{1,3}:\d{1,5} - ("(?:GET|POST) /[\w/.]{0,60} HTTP/1\.1" \d{3}[ \w]{0,24})$'
         ),
     ),
-    fatal_header=regex(r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"),
+    fatal_header=regex(
+        r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"
+        r"|^Exception in (?:Controller\w+|Model\w+|run_tp_server):"  # up to 0.2
+    ),
     # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
     benign_header=regex(
         r"init traceback|freeze_gc failed|Ignore import error|Exception in ASGI application|^--- Logging error ---"
@@ -119,10 +143,12 @@ RULES = LogRules(
     # --log-requests, as text and as JSON (0.5.23 srt/utils/request_logger.py)
     requests=regex(r'(?:Receive|Receive OpenAI|Finish): obj=|\{"timestamp": "[^"]*", "event": "request\.'),
     serves=regex(r"^(?:Prefill|Decode) batch\b|\"(?:GET /health_generate|POST /\S+) HTTP/\S+ 200 OK$"),
-    # up to 0.2 run_tp_server, and with rpyc exposed_init_model; 0.5.23 srt/managers/scheduler.py, cli/main.py
+    # up to 0.2 run_tp_server and start_*_process, and with rpyc exposed_init_model;
+    # 0.5.23 srt/managers/scheduler.py, cli/main.py
     ends=regex(
         r'", line \d+, in (?:run_(?:scheduler|detokenizer|data_parallel_controller|tp_server)(?:_process)?'
-        r"|exposed_init_model)$|/(?:sglang/launch_server\.py|bin/sglang)\", line \d+, in <module>$"
+        r"|exposed_init_model|start_(?:controller|router|detokenizer)_process)$"
+        r"|/(?:sglang/launch_server\.py|bin/sglang)\", line \d+, in <module>$"
     ),
     # 0.5.23 srt/entrypoints/openai/serving_base.py: logged, and the request is answered with an error
     caught=regex(

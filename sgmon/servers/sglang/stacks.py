@@ -33,7 +33,12 @@ STACKS = StackRules(
         "EAGLEWorker.__init__ | *Draft*.__init__ | EagleDraft* | EAGLEWorker.init_cuda_graphs"
         " | maybe_init_draft_worker | init_draft_*"
         " | __init__@speculative/"
+        " | *@speculative/*draft*graph_runner.py"
         " | StandaloneWorker.__init__ | MultiLayerEagle*.__init__ | FrozenKVMTPWorker.__init__"
+    ),
+    loops=(
+        "event_loop_* | recv_requests | dispatch_event_loop | run_event_loop | get_next_batch_to_run"
+        " | get_new_batch_prefill | _get_new_batch_prefill_raw | loop_for_forward"
     ),
     serving="*@uvicorn/ < launch_server | run@runners.py < _setup_and_run_http_server | *@granian/",
 )
