@@ -19,6 +19,8 @@ from sgmon.servers.phases import PhaseTable
 
 #: Milestones kept; the bars are one each, so a real start has some hundred.
 LIMIT = 4_000
+#: The same of a weak one, which comes by the thousand.
+WEAK_LIMIT = 256
 
 #: Milestones before the ranks talk to each other; a weak one may follow these.
 _EARLY = ("launch", "args", "process_spawn", "dp_launch", "tokenizer_init", "dist_init_begin")
@@ -61,10 +63,9 @@ class Milestones(Struct):
     shared: bool = False  # several share it
     seen: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more milestones are kept."""
-        return len(self.found) >= LIMIT
+    def has_enough(self, rule: Rule) -> bool:
+        """Whether no more milestones like this one are kept."""
+        return len(self.found) >= LIMIT or (rule.weak and self.seen.get(rule.name, 0) >= WEAK_LIMIT)
 
     def copy(self) -> Milestones:
         tracks = {rank: replace(track, seen=dict(track.seen)) for rank, track in self.tracks.items()}
@@ -99,7 +100,8 @@ class Milestones(Struct):
         track.inferred = track.inferred and inferred
         name, phase = self._named(rule, rank, track, bool(dict(fields).get("draft")))
         made = Milestone(name, rule.event, phase, number, rank, t, seen_t, fields)
-        self._keep(made)
+        if not self.has_enough(rule):
+            self._keep(made)
         self.moves += 1
         self._count(name, track)
         if rule.rank_only:
@@ -296,5 +298,5 @@ class Milestones(Struct):
         track.seen[name] = track.seen.get(name, 0) + 1
 
     def _keep(self, made: Milestone) -> None:
-        if not self.is_full:
+        if len(self.found) < LIMIT:
             self.found.append(made)

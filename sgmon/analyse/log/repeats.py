@@ -1,5 +1,5 @@
-"""Lines of NCCL, which come by the thousand: once no more milestones are kept, the first and the last of each GPU
-tell all; ranks are known in the order in which they speak."""
+"""Lines of NCCL, which come by the thousand: once no more of their milestones are kept, the first and the last of
+each GPU tell all; ranks are known in the order in which they speak."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Repeats:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rule: Rule | None = None  # that of the lines held back
+        self._next = -1  # the line after the last one that was held back
         self._pattern: re.Pattern[str] | None = None  # its pattern
         self._first: list[int] = []  # the first line of each kind
         self._last: dict[tuple[str | bool | None, ...], int] = {}  # writer, whether the rule matches -> its last line
@@ -39,8 +40,9 @@ class Repeats:
         prefix = _PREFIX.match(line)
         if prefix is None or self._pattern is None:
             return False
-        if self._run.ranks.writers is not None:
+        if self._run.ranks.writers is not None and index != self._next:
             self._run.ranks.begun(previous)
+        self._next = index + 1
         matches = self._pattern.search(line) is not None  # a line with the literal alone still tells who wrote
         kind = (*prefix.groups(), matches)
         if kind not in self._last:
@@ -52,7 +54,7 @@ class Repeats:
         """Whether of several lines of one writer with this weak milestone and nothing between them the last tells
         all: no more are kept, and no traceback is open."""
         plain = rule.weak and not (rule.once or rule.early_only or rule.rank_only or rule.gate)
-        if not plain or not self._run.milestones.is_full or self._run.wants_every_line:
+        if not plain or not self._run.milestones.has_enough(rule) or self._run.wants_every_line:
             return False
         return self._run.own and not self._run.serving
 
