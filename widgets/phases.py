@@ -146,7 +146,7 @@ def _row(
         at = _place(phase_table(snapshot), mine, last.phase)
         ended = last.event == "end" or last.phase in ("ready", "serving", "scheduler_ready")
         words, kind, for_s = last.milestone, "rank", _age_of(snapshot, last)
-        if main_phase and not single:
+        if (main_phase and not single) or _serves_without_http(snapshot):
             at, ended, words, for_s = len(mine), True, "all done", None
     if last is None and not is_importing and _is_unknown(snapshot):
         own = tuple(UNKNOWN if phase in mine else NOT_OURS for phase in columns)
@@ -210,7 +210,7 @@ def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -
 
 def _main_phase(snapshot: Snapshot) -> str:
     """How far the launcher is: one of its own phases, or "" while it waits for the ranks."""
-    if snapshot.log.ready_line is not None:
+    if snapshot.log.ready_line is not None or _serves_without_http(snapshot):
         return "ready"
     if phase_table(snapshot).of(snapshot.log.phase).launcher:
         return snapshot.log.phase
@@ -218,6 +218,11 @@ def _main_phase(snapshot: Snapshot) -> str:
         return "warmup"
     shown = "" if snapshot.log.phase else snapshot.phase  # of stacks, processes and the port, where there is no log
     return "ready" if shown == "serving" else shown if phase_table(snapshot).of(shown).launcher else ""
+
+
+def _serves_without_http(snapshot: Snapshot) -> bool:
+    """An engine in a program of the user's own is ready, of which no line will tell."""
+    return snapshot.server is not None and snapshot.server.in_program and snapshot.phase == "serving"
 
 
 def _place(table: PhaseTable, columns: Sequence[Phase], name: str) -> int:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sgmon.model import Event, PortReading, ServerReading
 from sgmon.watch.auto_stacks import AutoStacks
 from tests.diagnosis.world import World
+from widgets.phases import DONE, rank_rows
 
 BAR = "\rMulti-thread loading shards: {0}% Completed | {1}/5 [00:00<00:00, 1565.62it/s]"
 IDLE = (
@@ -42,6 +43,8 @@ def test_an_engine_whose_log_has_bars_alone_is_ready_once_its_stacks_show_it() -
     world.dump(0, *IDLE, samples=1)
     world.run(5)
     assert (world.verdict.state, world.verdict.rule, world.verdict.phase) == ("ready", "ready-engine", "serving")
+    (row,) = rank_rows(world.store.snapshot)
+    assert (set(row.cells), row.last) == ({DONE}, "all done")
     world.run(300)
     assert (world.verdict.state, stacks.due(world.store.snapshot)) == ("ready", "")
     world[0].does(gone=True, exit_signal=9)
