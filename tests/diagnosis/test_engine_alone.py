@@ -87,3 +87,20 @@ def test_a_server_with_http_is_not_called_ready_by_its_ranks(why: str) -> None:
     )
     world.run(25)
     assert world.verdict.state not in ("ready", "unhealthy")
+
+
+def test_a_request_of_the_program_is_no_ready_line_of_a_server_whose_port_is_closed() -> None:
+    """vLLM's LLM.generate draws bars; they had made it "unhealthy", as nothing listens on the default port."""
+    world = engine()
+    server = world.store.snapshot.server
+    assert server is not None
+    world.step(Event(world.t, "server", ServerReading(replace(server, family="vllm", version="0.32.0"))))
+    world.port = PortReading("127.0.0.1", 8000, "refused")
+    took = "init engine (profile, create kv cache, warmup model) took 3.25 s (compilation: 0.00 s)"
+    world.raw(f"(EngineCore pid=101) INFO 11-30 17:54:18 [core.py:350] {took}\n")
+    world.raw("\rProcessed prompts:   0%|          | 0/1 [00:00<?, ?it/s, est. speed input: 0.00 toks/s]")
+    world.raw("\rProcessed prompts: 100%|####| 1/1 [00:00<00:00, 12.57it/s, est. speed input: 12.61 toks/s]\n")
+    world.run(60)
+    assert (world.verdict.state, world.verdict.rule) == ("ready", "ready-engine")
+    assert world.verdict.evidence[0].text == "it works on requests (line 2)"
+    assert "unhealthy" not in {change.state for change in world.store.snapshot.verdicts}

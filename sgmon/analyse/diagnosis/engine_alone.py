@@ -11,18 +11,17 @@ RULE = "ready-engine"
 
 
 def engine_alone(context: Context) -> Verdict | None:
-    """ready: its ranks take requests, and for ``OPEN_S`` nothing has come that would begin an HTTP server. None: the
-    launcher is a server's own command, or an HTTP server has begun, or the ranks are not that far."""
-    server, port, order = context.snapshot.server, context.snapshot.port, context.phases.order
-    done = order(context.phases.engine_ready)
-    if server is None or not server.in_program or context.was_ready or context.guessed or done < 0:
+    """ready: it works on requests, or its ranks take them and for ``OPEN_S`` nothing has come that would begin an HTTP
+    server. None: the launcher is a server's own command, or an HTTP server has begun, or the ranks are not that far."""
+    server, port, log = context.snapshot.server, context.snapshot.port, context.snapshot.log
+    if server is None or not server.in_program or context.guessed or log.http_up_line is not None:
         return None
-    if port is None or _listens(port) or order(context.phase) < done or not context.ranks:
+    if port is None or _listens(port) or not context.ranks or not (context.was_ready or _ranks_are_done(context)):
         return None
     if context.snapshot.verdict.rule == RULE:
         return context.snapshot.verdict
     quiet_s = _quiet_s(context)
-    if quiet_s is not None and quiet_s < OPEN_S:
+    if not context.was_ready and quiet_s is not None and quiet_s < OPEN_S:
         return None
     return Verdict(
         "ready",
@@ -37,6 +36,11 @@ def engine_alone(context: Context) -> Verdict | None:
     )
 
 
+def _ranks_are_done(context: Context) -> bool:
+    order, done = context.phases.order, context.phases.order(context.phases.engine_ready)
+    return 0 <= done <= order(context.phase)
+
+
 def _listens(port: PortReading) -> bool:
     """Whether somebody of the server may answer HTTP."""
     return port.answer not in ("skipped", "refused") or any(one.ours is not False for one in port.listeners)
@@ -49,6 +53,8 @@ def _quiet_s(context: Context) -> float | None:
 
 
 def _so_far(context: Context, quiet_s: float | None) -> str:
+    if context.was_ready:
+        return f"it works on requests (line {context.snapshot.log.ready_line})"
     if context.snapshot.phase_source == "stack":
         return "the stacks show that its ranks wait for requests or work on one"
     if context.snapshot.has_been_ready or quiet_s is None:
