@@ -126,7 +126,8 @@ class LogError(Struct, frozen=True):
 class Complaint(Struct, frozen=True):
     """An error line, of whatever grade. grade: root | exception | killed | victim | cut | consequence | cleanup (the
     server ends its own processes). rank: who wrote it, "" for the launcher or an only rank. pid, index: the process
-    that it says has died, by its pid or its place among the launcher's workers; None: it says of none."""
+    that it says has died, by its pid or its place among the launcher's workers; None: it says of none. by: the pid in
+    the line's own prefix; None: it has none."""
 
     kind: str
     grade: str
@@ -138,6 +139,7 @@ class Complaint(Struct, frozen=True):
     signalled: bool = False  # it says that the process died of a signal
     signal: int | None = None  # which one; None: it does not say
     text: str = ""
+    by: int | None = None
 
 
 class QuietGap(Struct, frozen=True):

@@ -104,3 +104,15 @@ def test_a_request_of_the_program_is_no_ready_line_of_a_server_whose_port_is_clo
     assert (world.verdict.state, world.verdict.rule) == ("ready", "ready-engine")
     assert world.verdict.evidence[0].text == "it works on requests (line 2)"
     assert "unhealthy" not in {change.state for change in world.store.snapshot.verdicts}
+
+
+def test_an_engine_that_tells_of_its_workers_end_is_not_the_worker() -> None:
+    """The worker was gone before sgmon looked, so that its engine looks like one that works itself."""
+    world = engine()
+    server = world.store.snapshot.server
+    assert server is not None
+    world.step(Event(world.t, "server", ServerReading(replace(server, family="vllm", version="0.32.0"))))
+    said = "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor."
+    world.raw(f"(EngineCore pid=101) ERROR 11-30 17:28:11 [multiproc_executor.py:315] {said}\n")
+    world.run(10)
+    assert world.verdict.state == "crashed" and "101" not in world.verdict.headline

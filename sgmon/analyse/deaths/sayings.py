@@ -80,14 +80,17 @@ def _is_own(snapshot: Snapshot, line: Complaint) -> bool:
 
 
 def named_pid(snapshot: Snapshot, complaint: Complaint) -> int | None:
-    """The pid that it names, or the pid of the worker at that place among the launcher's."""
+    """The pid that it names, or the pid of the worker at that place among the launcher's. Who writes the line is none
+    of those that it names: an engine whose worker is gone looks like one that works itself."""
     if complaint.pid is not None:
         return complaint.pid if any(clock.pid == complaint.pid for clock in snapshot.clocks) else None
     spoke, seen = {one.rank for one in snapshot.log.ranks if one.rank}, {clock.rank for clock in snapshot.clocks}
     if complaint.index is None or not spoke <= seen:  # one that spoke was gone before sgmon looked: no place is sure
         return None
     workers = sorted(
-        (c.born, c.pid) for c in snapshot.clocks if c.role is Role.WORKER or c.becomes is Role.WORKER or c.rank
+        (c.born, c.pid)
+        for c in snapshot.clocks
+        if (c.role is Role.WORKER or c.becomes is Role.WORKER or c.rank) and c.pid != complaint.by
     )
     return workers[complaint.index][1] if complaint.index < len(workers) else None
 

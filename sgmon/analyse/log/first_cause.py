@@ -63,6 +63,8 @@ def _complaint(log: LogRules, candidate: Candidate) -> Complaint:
     pid = groups.pop("pid", None)
     number = next(iter(groups.values()), None)
     signalled = _SIGNALLED.search(candidate.text)
+    prefix = log.record.match(candidate.text) if log.heads is not None else None
+    by = prefix.groupdict().get("pid") if prefix is not None else None
     return Complaint(
         kind=candidate.kind,
         grade=GRADES[candidate.grade],
@@ -74,4 +76,5 @@ def _complaint(log: LogRules, candidate: Candidate) -> Complaint:
         signalled=candidate.grade == KILLED or signalled is not None,
         signal=None if signalled is None else int(signalled[1]),
         text=safe(candidate.text.strip(), COMPLAINT_TEXT),
+        by=int(by) if by else None,
     )
