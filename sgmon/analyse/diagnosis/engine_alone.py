@@ -11,8 +11,8 @@ RULE = "ready-engine"
 
 
 def engine_alone(context: Context) -> Verdict | None:
-    """ready: it works on requests, or its ranks take them and for ``OPEN_S`` nothing has come that would begin an HTTP
-    server. None: the launcher is a server's own command, or an HTTP server has begun, or the ranks are not that far."""
+    """ready: it works on requests, or its ranks take them and for ``OPEN_S`` nothing has come that begins an HTTP
+    server. None: the launcher is a server's own command, an HTTP server has begun, or the ranks are not that far."""
     server, port, log = context.snapshot.server, context.snapshot.port, context.snapshot.log
     if server is None or not server.in_program or context.guessed or log.http_up_line is not None:
         return None
