@@ -14,6 +14,7 @@ from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.port_owner import with_owners
 from sgmon.analyse.ranks.make import Kept, with_ranks
+from sgmon.analyse.series import with_series
 from sgmon.analyse.stacks.requests import with_reading
 from sgmon.analyse.stacks.rules import rules_of
 from sgmon.model import (
@@ -26,7 +27,6 @@ from sgmon.model import (
     PortReading,
     ProcsReading,
     RasReading,
-    Series,
     Server,
     ServerReading,
     Snapshot,
@@ -35,16 +35,13 @@ from sgmon.model import (
     WatchDirReading,
 )
 from sgmon.model.preflight import Place, Preflight
+from sgmon.servers import registry
 
 if TYPE_CHECKING:
     from sgmon.analyse.log.fold import LogFold
     from sgmon.analyse.stacks.causes import Cause
     from sgmon.servers.family import LogRules
-from sgmon.servers import registry
 
-SERIES_POINTS = 300  # as they come; older ones are kept wider apart, so that a history reaches to the first reading
-SERIES_STEP_S = 0.9
-OLD_POINTS = 180
 KEPT_LINES = 32  # of the kernel's log
 #: kinds after which the verdict is drawn anew; log and GPU events are too many, the next tick is near
 JUDGED = frozenset({"tick", "server", "procs", "port", "stacks", "ras", "preflight", "kernel"})
@@ -82,7 +79,7 @@ class Store:
         elif isinstance(reading, ProcsReading):
             new = with_owners(_with_gpu_ranks(replace(new, procs=reading)))
         elif isinstance(reading, GpuReading):
-            new = _with_series(_with_gpu_ranks(replace(new, gpu=reading)), event.t)
+            new = with_series(_with_gpu_ranks(replace(new, gpu=reading)), event.t)
         elif isinstance(reading, LogReading):
             new = self._with_log(new, reading, event.t)
         elif isinstance(reading, PortReading):
@@ -256,38 +253,6 @@ def _with_gpu_ranks(new: Snapshot) -> Snapshot:
         return new
     gpus = assign(new.gpu.gpus, new.procs.processes, new.server)
     return new if gpus == new.gpu.gpus else replace(new, gpu=replace(new.gpu, gpus=gpus))
-
-
-def _with_series(new: Snapshot, t: float) -> Snapshot:
-    series = {s.name: s for s in new.series}
-    for gpu in new.gpu.gpus:
-        values = {"used": gpu.used_bytes, "util": gpu.util_percent, "power": gpu.power_w}
-        for what, value in values.items():
-            name = f"gpu{gpu.index}.{what}"
-            points = series[name].points if name in series else ()
-            if points and t - points[-1][0] < SERIES_STEP_S:
-                continue
-            point = (round(t, 2), None if value is None else float(value))
-            series[name] = Series(name, _grown(points, point))
-    return replace(new, series=tuple(series.values()))
-
-
-def _grown(
-    points: tuple[tuple[float, float | None], ...], point: tuple[float, float | None]
-) -> tuple[tuple[float, float | None], ...]:
-    """With one more. A point that leaves the newest ones stays if it is far enough from the old one before it.
-
-    Of twice ``OLD_POINTS`` old ones every second stays.
-    """
-    if len(points) < SERIES_POINTS:
-        return (*points, point)
-    cut = len(points) - SERIES_POINTS
-    leaving, old = points[cut], points[:cut]
-    apart = (old[-1][0] - old[0][0]) / OLD_POINTS if old else 0.0
-    if not old or leaving[0] - old[-1][0] >= max(SERIES_STEP_S, apart):
-        kept = old if len(old) < 2 * OLD_POINTS else old[::2]
-        return (*kept, *points[cut:], point)
-    return (*old, *points[cut + 1 :], point)
 
 
 def _tells_less(old: Preflight | None, reading: Preflight) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from sgmon.analyse.log.envelope import _container
+from sgmon.analyse.log.envelope_writers import container
 from sgmon.analyse.log.summary import text
 from sgmon.model import LogError, QuietGap
 from tests.log.loading import fold
@@ -46,4 +46,4 @@ def test_what_was_survived_comes_after_the_other_rows() -> None:
     ],
 )
 def test_where_a_collector_names_the_writer(found: object, name: str) -> None:
-    assert _container(found) == name
+    assert container(found) == name

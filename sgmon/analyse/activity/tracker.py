@@ -10,14 +10,14 @@ from collections import deque
 
 from msgspec.structs import replace
 
-from sgmon.analyse.activity.counters import CPU_WINDOW_S
+from sgmon.analyse.activity.clock import clock_of
 from sgmon.analyse.activity.gpu_history import GpuHistory
 from sgmon.analyse.activity.marks import file_marks, log_marks, process_marks
 from sgmon.analyse.activity.oom import OomKills
 from sgmon.analyse.activity.watched import (
     Watched,
     cpu_and_wait,
-    cpu_share_alone,
+    follow_load,
     follow_positions,
     keep_name,
     met,
@@ -250,79 +250,14 @@ class ActivityTracker:
     def _load_bytes(self, snapshot: Snapshot) -> None:
         loading = {p.rank for p in snapshot.log.ranks if p.phase in ("weights", "draft_weights")}
         for watched in self._watched.values():
-            process = watched.process
-            if process.role != Role.WORKER or watched.gone_t is not None:
-                continue
-            mapped = bool(process.shards and process.shards.names)
-            if watched.load_start is None:
-                if not mapped and process.rank not in loading:
-                    continue
-                watched.load_start = (process.read_bytes or 0, process.rss_file_bytes or 0)
-                watched.load_t = watched.seen_t
-            read = None if process.read_bytes is None else process.read_bytes - watched.load_start[0]
-            grown = (process.rss_file_bytes or 0) - watched.load_start[1]
-            if read is not None:
-                watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
-            if read is not None or grown > 0:  # nothing mapped is no 0 B read where that is hidden
-                watched.load_bytes = max(read or 0, grown, watched.load_bytes or 0)
+            if watched.process.role == Role.WORKER and watched.gone_t is None:
+                follow_load(watched, loads=watched.process.rank in loading)
 
     def _clock(self, watched: Watched) -> ActivityClock:
-        process, history = watched.process, watched.history
-        cpu, demand = history.rate("cpu_s", CPU_WINDOW_S), history.rate("demand_s", CPU_WINDOW_S)
-        tree = history.rate("tree_s", CPU_WINDOW_S)
-        rchar, disk = history.rate("rchar"), history.rate("read_bytes")
-        mapped = history.rate("rss_file")
-        counted = [r for r in (rchar, disk) if r is not None]
-        reads = [*counted, mapped] if mapped is not None and (mapped or counted) else counted  # alone, 0 says nothing
-        clock = ActivityClock(
-            pid=process.pid,
-            rank=process.rank,
-            role=process.role,
-            since_t=watched.first_t,
-            read_rate=max(reads) if reads else None,
-            rss_rate=history.rate("rss_anon"),
-            cpu_percent=None if cpu is None else cpu * 100,
-            demand_percent=None if demand is None else demand * 100,
-            tree_cpu_percent=None if tree is None else tree * 100,
-            rchar_rate=rchar,
-            cpu_share_alone=cpu_share_alone(watched),
-            state=process.state,
-            state_since_t=watched.state_since_t,
-            io_wait_share=history.share_of_state("D"),
-            first_t=watched.first_t,
-            gone_t=watched.gone_t,
-            exit_code=process.exit_code,
-            exit_signal=process.exit_signal,
-            exit_source=process.exit_source,
-            oom_kills=self._oom_kills,
-            load_bytes=watched.load_bytes,
-            load_read_bytes=watched.load_read_bytes,
-            position=watched.position,
-            build_s=round(sum(watched.compilers.values()), 1),
-            disk_rate=disk,
-            load_t=watched.load_t,
-            load_rate=_load_rate(watched, "rchar", "read_bytes", "rss_file"),
-            load_disk_rate=_load_rate(watched, "read_bytes"),
-            born=process.start_ticks,
-            ppid=watched.ppid,
-            becomes=process.becomes,
-            alive_t=watched.alive_t,
-            exit_t=process.exit_t,
-            oom=self._oom.since(process.cgroup),
-            oom_host=self._oom.host,
-            oom_shared=any(
-                other.process.cgroup == process.cgroup for other in self._watched.values() if other is not watched
-            ),
+        alone = not any(
+            other.process.cgroup == watched.process.cgroup for other in self._watched.values() if other is not watched
         )
-        return self._with_gpu(clock, watched)
-
-
-def _load_rate(watched: Watched, *names: str) -> float | None:
-    """Bytes a second of the weight load, by the counter that grows most; None before it."""
-    if watched.load_t is None:
-        return None
-    rates = (watched.history.rate_since(name, watched.load_t) for name in names)
-    return max((one for one in rates if one is not None), default=None)
+        return self._gpu_window(clock_of(watched, self._oom, self._oom_kills, alone=alone))
 
 
 def _gpu_index(process: Process, snapshot: Snapshot) -> int | None:

@@ -52,6 +52,23 @@ def follow_positions(watched: Watched, process: Process, t: float) -> None:
     watched.positions = found
 
 
+def follow_load(watched: Watched, *, loads: bool) -> None:
+    """Count the bytes of a rank's weight load. loads: the log says that it is in it."""
+    process = watched.process
+    if watched.load_start is None:
+        mapped = bool(process.shards and process.shards.names)
+        if not mapped and not loads:
+            return
+        watched.load_start = (process.read_bytes or 0, process.rss_file_bytes or 0)
+        watched.load_t = watched.seen_t
+    read = None if process.read_bytes is None else process.read_bytes - watched.load_start[0]
+    grown = (process.rss_file_bytes or 0) - watched.load_start[1]
+    if read is not None:
+        watched.load_read_bytes = max(read, watched.load_read_bytes or 0)
+    if read is not None or grown > 0:  # nothing mapped is no 0 B read where that is hidden
+        watched.load_bytes = max(read or 0, grown, watched.load_bytes or 0)
+
+
 def met(process: Process, t: float) -> Watched:
     """A process that is seen for the first time."""
     return Watched(process, first_t=t, seen_t=t, state_since_t=t, ppid=process.ppid, cpu_then=cpu_and_wait(process))

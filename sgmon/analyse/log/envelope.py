@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -22,11 +21,12 @@ from sgmon.analyse.log.envelope_shapes import (
     shape_of,
     unquoted,
 )
+from sgmon.analyse.log.envelope_writers import container, number_before, read_prefix, without_level
 from sgmon.analyse.log.json_lines import Path, decode, message, value_at
 from sgmon.analyse.log.prefix import epoch, origin
 from sgmon.analyse.log.records import is_request
 from sgmon.analyse.log.shapes import announced
-from sgmon.analyse.log.stamps import STAMP, stamp
+from sgmon.analyse.log.stamps import stamp
 from sgmon.patterns import regex
 from sgmon.servers.family import LogRules
 
@@ -44,15 +44,10 @@ _REPEATED = regex(r"\s*\[repeated \d+x across \w+\].*$")
 _TEXT = regex(r"%\||% Completed \||\bNCCL (?:INFO|WARN)\b")  # a bar or a line of NCCL, to which a record is glued
 _EDGES = ("|", "│")
 _PARTIAL = regex(r"\bstd(?:out|err) P $")  # CRI: the line goes on in the next entry
-_STAMP = regex(STAMP)
-_TAG = regex(r"(?<=stdout|stderr) [PF] $")  # partial or full: no writer
-_LEVEL = regex(r"\b(?:DEBUG|DEBG|INFO|NOTICE|DEFAULT|WARN(?:ING)?|ERROR|CRITICAL|FATAL|info|std(?:out|err))\b")
-_DECIMAL = regex(r"\d+\.\d{3,}")
 #: a frame of a traceback behind something else, and a frame alone
 _FRAME = regex(r'(?P<prefix>\S.{0,400}?\s?)  File "[^"]+", line \d+,? in \S')
 _FRAME_ALONE = regex(r'\s*File "[^"]+", line \d+,? in \S')
 _SAYS_ERROR = regex(r"Traceback|Error|Exception|File \"")
-_NUMBERED = regex(r"(?:^|[\s:])(\d+)$")
 
 
 class Opened(Struct):
@@ -123,7 +118,7 @@ class Envelope(Struct):
     def _counts_back(self, line: str, known: list[Shape]) -> bool:
         """Whether the number before this line is not larger than the one before the last: no line number then."""
         match = next((match for shape in known if (match := shape.pattern.match(line))), None)
-        number = _NUMBERED.search(_writer(match[0])) if match else None
+        number = number_before(match[0]) if match else None
         if number is None:
             return False
         last, self._last = self._last, int(number[1])
@@ -255,7 +250,7 @@ class Envelope(Struct):
                     yield Opened(base + index, line)
                 continue
             text, prefix, partial = opened
-            source, t = self._read(prefix)
+            source, t = read_prefix(prefix, self.one_writer, self.numbers_name)
             found = decode(text) if self.json is not None and text[:1] == "{" else None
             value = value_at(found, self.json) if found is not None and self.json is not None else None
             if found is None or value is None:
@@ -265,13 +260,13 @@ class Envelope(Struct):
                 continue
             t = stamp(found) if t is None else t
             more = bool(self.json) and "log" in (self.json or ()) and "stream" in found and not value.endswith("\n")
-            source = source or _container(found)
+            source = source or container(found)
             parts = value.rstrip("\n").split("\n") if value.strip() else [value.rstrip("\n")]
             for part in parts:
                 inside = self._open(part, self.inner) if self.inner else None
                 if inside is not None and inside[1]:
                     part, prefix, _ = inside
-                    inner_source, inner_t = self._read(prefix)
+                    inner_source, inner_t = read_prefix(prefix, self.one_writer, self.numbers_name)
                     source, t = inner_source or source, t if t is not None else inner_t
                 yield Opened(base + index, part, source, t, more)
 
@@ -290,16 +285,6 @@ class Envelope(Struct):
             return text, prefix, prefix.endswith(" P ") and _PARTIAL.search(prefix) is not None
         return (line, "", False) if self.json is not None and line[:1] == "{" else None
 
-    def _read(self, prefix: str) -> tuple[str, float | None]:
-        """Who wrote the line, and when."""
-        rest, time = prefix, ""
-        while (match := _STAMP.search(rest)) is not None:
-            rest, time = rest[: match.start()] + rest[match.end() :], match[0]
-        writer = "" if self.one_writer else _writer(rest)
-        if not self.numbers_name:
-            writer = _unnumbered(writer)
-        return writer, stamp(time) if time else None
-
 
 def uncoloured(text: str) -> str:
     """``text`` without colours."""
@@ -308,36 +293,4 @@ def uncoloured(text: str) -> str:
 
 def _is_level(between: str, begin: re.Match[str] | None) -> bool:
     """Whether a time without a date, a level and blanks stand before the record: another logger's prefix."""
-    return begin is not None and epoch(begin["time"]) is None and not _LEVEL.sub("", between).strip()
-
-
-@lru_cache(maxsize=4096)
-def _unnumbered(writer: str) -> str:
-    return _NUMBERED.sub("", writer)
-
-
-@lru_cache(maxsize=4096)
-def _writer(prefix: str) -> str:
-    """What remains of a prefix without times, levels and marks: a container, a pid, a host, a task."""
-    rest = _LEVEL.sub("", _DECIMAL.sub("", _STAMP.sub("", _TAG.sub(" ", prefix))))
-    rest = re.sub(r"\s+", " ", rest).strip(" \t:|>\"'=,.-")
-    return rest if any(c.isalnum() for c in rest) else ""
-
-
-def _container(found: object) -> str:
-    """The name that a collector gives the writer, in the usual places."""
-    if not isinstance(found, dict):
-        return ""
-    for path in (
-        ("kubernetes", "pod_name"),
-        ("resource", "labels", "pod_name"),
-        ("container_name",),
-        ("pod",),
-        ("_HOSTNAME",),
-    ):
-        value: object = found
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, str):
-            return value
-    return ""
+    return begin is not None and epoch(begin["time"]) is None and not without_level(between).strip()

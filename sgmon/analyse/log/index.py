@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sgmon.analyse.log.beginning import Beginning
-from sgmon.analyse.log.blocks import BLOCK, CELLS, NewlineCounts, bar_stem, holds, pieces, raw_lines
+from sgmon.analyse.log.blocks import BLOCK, CELLS, bar_stem, holds, pieces, raw_lines
 from sgmon.analyse.log.envelope import Envelope
+from sgmon.analyse.log.generation import Entry, Generation, Kept
 from sgmon.analyse.log.lines import describe, describe_in
 from sgmon.analyse.log.search import Count, Search, Survey, kind_hint
 from sgmon.analyse.log.steady import SteadyLines
@@ -23,45 +22,7 @@ from sgmon.text import clean
 
 Describe = Callable[[int, str], LogLine]
 Hint = Callable[[str], bool]
-Entry = tuple[int, LogLine]
 KEPT_BLOCKS = 48
-#: So many new bytes are counted when they come: with the lines of a moment later the panel would be painted twice.
-SOON = 4 << 20
-
-
-class _Kept(Struct):
-    """A described block. ``size``: of the log when it was read; ``ended``: nothing can be added to it."""
-
-    size: int
-    ended: bool
-    before: int | None
-    entries: list[Entry]
-
-
-class _Generation:
-    """One file, from its first byte to its last. Truncation or another file begins a new one."""
-
-    def __init__(self, file: RegularFile | Spool) -> None:
-        self.file = file
-        self.counts = NewlineCounts()
-        self.size = file.size
-        self.blocks: OrderedDict[int, _Kept] = OrderedDict()
-        self.lock = threading.Lock()
-        self.counting = threading.Lock()
-
-    def count_step(self) -> bool:
-        """Count the lines of one more piece; False when there is none."""
-        with self.counting:
-            return self.counts.advance(self.file, self.size)
-
-    def counts_at_once(self) -> bool:
-        """Count what is new, if it is little and a read cannot hang; False: it is left to the thread."""
-        new = self.size - self.counts.counted
-        if not isinstance(self.file, RegularFile) or self.file.may_hang or new > SOON or self.counting.locked():
-            return False
-        while self.count_step():
-            pass
-        return True
 
 
 class LogIndex:
@@ -75,7 +36,7 @@ class LogIndex:
         self._own = described
         self.speak(registry.log_rules()[0])
         self._live = live
-        self._generation: _Generation | None = None
+        self._generation: Generation | None = None
         self._wake = threading.Event()
         self._counter: threading.Thread | None = None
         self._closed = False
@@ -166,7 +127,7 @@ class LogIndex:
         self._wake.set()
 
     def _begin(self, file: RegularFile | Spool) -> None:
-        self._generation = _Generation(file)
+        self._generation = Generation(file)
         self.speak(self.rules)
         self.generation += 1
         if self._counter is None:
@@ -245,7 +206,7 @@ class LogIndex:
             if hint is None or hint(text):
                 yield from ((offset, self._line(0, piece)) for piece in self._pieces(text))
 
-    def _read(self, generation: _Generation, block: int, size: int, known: list[Entry]) -> _Kept:
+    def _read(self, generation: Generation, block: int, size: int, known: list[Entry]) -> Kept:
         raw, ended = raw_lines(generation.file, block, size)
         before = generation.counts.before(block)
         number = 0
@@ -260,7 +221,7 @@ class LogIndex:
                 continue
             at = number + index if number else 0
             entries.extend((offset, self._line(at, piece)) for piece in self._pieces(text))
-        return _Kept(size, ended, before, entries)
+        return Kept(size, ended, before, entries)
 
     def _line(self, number: int, text: str) -> LogLine:
         line = self._describe(number, text)

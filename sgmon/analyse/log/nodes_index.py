@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sgmon.analyse.log.index import Entry, Hint, LogIndex
+from sgmon.analyse.log.generation import Entry
+from sgmon.analyse.log.index import Hint, LogIndex
 from sgmon.analyse.log.line_times import stamp_epoch
 from sgmon.analyse.log.textfile import Spool
 from sgmon.model import LogLine, LogReading
