@@ -284,6 +284,7 @@ class SgmonApp(ForgettingApp):
         from tui_app.gpu_screen import GpuScreen
         from tui_app.lines_screen import LinesScreen
         from tui_app.stack_screen import StackScreen
+        from tui_app.why_screen import WhyScreen
         from widgets.gpu import GpuPanel
         from widgets.logview import LogPanel
         from widgets.panel import Panel
@@ -294,6 +295,7 @@ class SgmonApp(ForgettingApp):
             ("in a panel", Panel.BINDINGS),
             ("on the GPUs", GpuPanel.BINDINGS),
             ("in the log", LogPanel.BINDINGS),
+            ("on the page of the verdict", [*WhyScreen.BINDINGS, *LinesScreen.BINDINGS]),
             ("on a page of stacks", [*StackScreen.BINDINGS, *LinesScreen.BINDINGS]),
             ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
             ("on a GPU's page", [*GpuScreen.BINDINGS, *LinesScreen.BINDINGS]),

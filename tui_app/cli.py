@@ -48,7 +48,7 @@ EPILOG = """\
 commands:
 {commands}
 
-exit codes of status, wait and log:
+exit codes; those of a state (0, 3, 4, 5) from status, wait, log and record:
 {codes}
 """
 

@@ -13,7 +13,7 @@ from sgmon.model import Snapshot
 from sgmon.units import state_age
 from tui_app.selecting import SelectableScreen
 from tui_app.session import Session, session_of
-from widgets.hints import KeyHints
+from widgets.hints import Hint, KeyHints
 from widgets.line import Line, join_ends
 from widgets.lines_view import LinesView
 from widgets.painted import Painted
@@ -69,7 +69,11 @@ class LinesScreen(SelectableScreen):
             self._painted = selected
             self.lines.show_page(self.page_lines(snapshot, max(20, width)))
         self.title_row.show_lines([self.title_line(snapshot), self.verdict_line(snapshot, width)])
-        self.hints.set_hints(self.HINTS, self.ALWAYS, ((self.lines.position + " ", "dim"),))
+        self.hints.set_hints(self.page_hints(snapshot), self.ALWAYS, ((self.lines.position + " ", "dim"),))
+
+    def page_hints(self, snapshot: Snapshot) -> Sequence[Hint]:
+        """The page's own keys that the last row names."""
+        return self.HINTS
 
     def select(self, snapshot: Snapshot) -> object:
         """What the rows are made of, to be compared; without a selection each snapshot paints them."""

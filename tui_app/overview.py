@@ -219,14 +219,35 @@ class Overview(SelectableScreen):
             self._show_hints(self.shown)
 
     def on_key(self, event: events.Key) -> None:
-        """Any other key takes a first ``q`` back."""
-        if self._quit_is_asked and event.key != "q":
+        """Any other key takes a first ``q`` back. A key that needs a server says so while there is none."""
+        if event.key != "q":
+            self._stay()
+        if not self.panels and (words := self._awaits_server(event.key)):
+            self.notify(words, markup=False)
+
+    def _awaits_server(self, key: str) -> str:
+        """What a key does that waits for a server; "" for any other."""
+        found = self._bindings.key_to_bindings.get(key, ())
+        name = next((one.description for one in found if not self.check_action(one.action.partition("(")[0], ())), "")
+        return f"{name}: there is no server yet" if name else ""
+
+    def on_click(self, event: events.Click) -> None:
+        """A click takes a first ``q`` back, too; one on the row of keys presses a key."""
+        if event.screen_offset not in self.hints.region:
+            self._stay()
+
+    def _stay(self) -> None:
+        if self._quit_is_asked:
             self._quit_is_asked = False
             self._show_hints(self.shown)
 
-    def on_verdict_bar_pressed(self) -> None:
-        """A click on the verdict."""
-        self.action_why()
+    def on_verdict_bar_pressed(self, message: VerdictBar.Pressed) -> None:
+        """A click on the verdict; on a step that a key does it presses the key."""
+        self._stay()
+        if message.key:
+            self.app.call_later(self.app.simulate_key, message.key)  # a key that we send ourselves stops at us
+        else:
+            self.action_why()
 
     def action_log_line(self) -> None:
         number = next((step.line for step in self.shown.verdict.next if step.line is not None), None)

@@ -30,6 +30,8 @@ DENIED: Mapping[str, str] = {
     "overview.copy": "select with shift and drag",
     "overview.copy_view": "select with shift and drag",
     "detail.dump": "stacks are taken in a terminal only",
+    "why.dump": "stacks are taken in a terminal only",
+    "why.dump_all": "stacks are taken in a terminal only",
     "log.copy": "select with shift and drag",
     "page.copy": "select with shift and drag",
     "page.save": "a page is saved on the server's machine",
@@ -47,7 +49,7 @@ ALLOWED: tuple[str, ...] = (
     "log.previous", "log.only", "log.inverse", "log.rank*", "log.node*", "log.error*", "log.warning*",
     "log.milestone*", "log.wrap", "log.clock", "log.noise", "log.every", "log.expand", "log.clear",
     "panel.*", "gpus.choose", "gpu.*", "picker.*", "replay.*",
-    "page.back", "page.up", "page.down", "page.pageup", "page.pagedown", "page.top", "page.bottom",
+    "why.log_line", "page.back", "page.up", "page.down", "page.pageup", "page.pagedown", "page.top", "page.bottom",
 )  # fmt: skip
 #: actions of the denied bindings -> why not. (The log's "copy" and the page's are one word.)
 _ACTIONS: Mapping[str, str] = {

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from sgmon.recording.codec import CUT
 from sgmon.settings import Settings
 from tui_app.app import SgmonApp
+from tui_app.messages import SnapshotArrived
 
 if TYPE_CHECKING:
     from sgmon.watch.engine import Engine
@@ -36,10 +38,17 @@ class ReplayApp(SgmonApp):
         assert engine.replay is not None
         super().__init__(engine, settings)
         self._engine, self._replay = engine, engine.replay
+        self._has_said_cut = False
 
     def help_sections(self) -> list[tuple[str, Sequence[BindingType]]]:
         first, *rest = super().help_sections()
         return [first, ("in a replay", ReplayApp.BINDINGS), *rest]
+
+    def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
+        """Beside what the application does with it."""
+        if self._replay.is_cut and not self._has_said_cut:
+            self._has_said_cut = True
+            self.notify(f"the recording {CUT}", severity="warning", markup=False, timeout=20)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return not (action in _OURS and self._typing())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: facts that stand before the second step is shown
 FACTS_FIRST = 2
+_REPLAY = "REPLAY "
 #: states of a start that goes on
 _GOES_ON = frozenset({"progressing", "slow", "waiting-by-design", "will-fail", "unknown"})
 
@@ -41,7 +42,11 @@ class VerdictBar(Painted):
     """Row 0 is always the verdict in words. Then evidence, the next command, and the way here."""
 
     class Pressed(Message):
-        """A click."""
+        """A click. key: of the step that was clicked on, "" elsewhere."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -87,9 +92,10 @@ class VerdictBar(Painted):
         self._painted = ()
         self.update_view()
 
-    def on_click(self) -> None:
-        if not self.screen.selections:  # the end of a drag is no click
-            self.post_message(self.Pressed())
+    def on_click(self, event: events.Click) -> None:
+        if not self.screen.selections and self.snapshot is not None:  # the end of a drag is no click
+            view = select(self.snapshot, self.note)
+            self.post_message(self.Pressed(step_key_at(view, self.size.width, self.size.height, event.y)))
 
 
 def select(snapshot: Snapshot, note: str = "") -> VerdictView:
@@ -102,7 +108,7 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
         servers=len(snapshot.candidates),
         eta=eta_words(snapshot),
         warnings=sum(one.level == "warning" for one in snapshot.forecasts) if verdict.state in _GOES_ON else 0,
-        note=note or (f"REPLAY {clean(snapshot.replay, 40)}" if snapshot.replay else ""),
+        note=note or (f"{_REPLAY}{clean(snapshot.replay, 60)}" if snapshot.replay else ""),
     )
 
 
@@ -131,6 +137,29 @@ def paint(view: VerdictView, width: int, height: int) -> list[Line]:
 
     The first step stands whole whatever the height; then come the facts, the other steps and the history.
     """
+    head, steps, history = _parts(view, width, height)
+    tail = [row for rows in steps for row in rows] + history
+    rows = [
+        *head,
+        *flow(fact_lines(view), width, height - len(head) - len(tail), len(view.verdict.next) - len(steps)),
+    ]
+    rows += [()] * (height - len(tail) - len(rows))
+    return [*rows, *tail][:height]
+
+
+def step_key_at(view: VerdictView, width: int, height: int, y: int) -> str:
+    """The key of the step that ``paint`` shows in row ``y``; "" where there is none."""
+    _, steps, history = _parts(view, width, height)
+    row = height - len(history) - sum(map(len, steps))
+    for step, rows in zip(view.verdict.next, steps, strict=False):
+        if row <= y < row + len(rows):
+            return step.key
+        row += len(rows)
+    return ""
+
+
+def _parts(view: VerdictView, width: int, height: int) -> tuple[list[Line], list[list[Line]], list[Line]]:
+    """(rows of the headline, rows of each step that is shown, the row of the history): what there is room for."""
     head = headline_rows(view, width)
     facts = fact_lines(view)
     steps = [step_rows(step, index, width) for index, step in enumerate(view.verdict.next)]
@@ -141,13 +170,9 @@ def paint(view: VerdictView, width: int, height: int) -> list[Line]:
     shown = 1 if steps else 0
     while shown < len(steps) and room >= min(FACTS_FIRST, len(facts)) + sum(map(len, steps[: shown + 1])):
         shown += 1
-    tail = [row for rows in steps[:shown] for row in rows]
-    spare = room - len(tail)
-    if len(view.history) > 1 and spare > sum(len(wrap(line, width, 10)) for line in facts):
-        tail.append(history_row(view, width))
-    rows = [*head, *flow(facts, width, height - len(head) - len(tail), len(steps) - shown)]
-    rows += [()] * (height - len(tail) - len(rows))
-    return [*rows, *tail][:height]
+    spare = room - sum(map(len, steps[:shown]))
+    has_history = len(view.history) > 1 and spare > sum(len(wrap(line, width, 10)) for line in facts)
+    return head, steps[:shown], [history_row(view, width)] if has_history else []
 
 
 def wanted(view: VerdictView, width: int) -> tuple[int, int]:
@@ -186,7 +211,7 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     if view.warnings:
         right = [(f" {plural(view.warnings, 'warning')},", "warn"), *right]
     if view.note:
-        note = view.note if width >= 110 else " ".join(view.note.split()[:2])  # narrow: no name of a file
+        note = view.note if width >= 110 else _short_note(view.note, width - width_of((badge,)) - 12)
         right = [(f" {note} ", "badge-warn")]
     headline = clean(verdict.headline, 400) or "no words for this state"
     if width - width_of(right) < width_of((badge,)) + 10:
@@ -198,6 +223,12 @@ def headline_rows(view: VerdictView, width: int) -> list[Line]:
     if len(rows) > 3:
         rows = [*rows[:2], (*rows[2], ("…", "dim"))]
     return rows
+
+
+def _short_note(note: str, room: int) -> str:
+    """Without the name of the file that is played, where that fits in ``room`` cells; else its first two words."""
+    shorter = note.rpartition(" ")[0]
+    return shorter if note.startswith(_REPLAY) and len(shorter) <= room else " ".join(note.split()[:2])
 
 
 def evidence_line(item: Evidence) -> Line:

@@ -123,27 +123,24 @@ class WorkersPanel(Panel[WorkersView]):
     @property
     def selected_pids(self) -> tuple[int, ...]:
         """Processes of the row under the cursor; a folded row gives all of its ranks."""
-        if not self._shown:
-            return ()
-        return self._shown[self._cursor_index()].pids
+        return () if (row := self._chosen_row()) is None else row.pids
 
     @property
     def selected_node(self) -> str:
         """The node of that row; "" on a single machine, or where the row is of several."""
-        row = self._shown[self._cursor_index()] if self._shown else None
+        row = self._chosen_row()
         return "" if row is None or row.node not in self._node_names else row.node
 
     @property
     def selected_label(self) -> str:
         """The name of that row."""
-        return self._shown[self._cursor_index()].label if self._shown else ""
+        return "" if (row := self._chosen_row()) is None else row.label
 
     @property
     def selected_text(self) -> str:
         """That row in words."""
-        if not self._shown:
+        if (row := self._chosen_row()) is None:
             return ""
-        row = self._shown[self._cursor_index()]
         pids = " ".join(str(pid) for pid in row.pids)
         where = f" on {row.node}" if row.node else ""
         facts = f"{row.state}, cpu {percent(row.cpu)}, last activity {activity_words(row)}, blocked in {row.blocked}"
@@ -151,7 +148,13 @@ class WorkersPanel(Panel[WorkersView]):
 
     @property
     def _node_names(self) -> tuple[str, ...]:
-        return self.view.nodes if self.view is not None else ()
+        return () if self.snapshot is None else tuple(clean(view.name, 24) for view in self.snapshot.nodes)
+
+    def _chosen_row(self) -> WorkerRow | None:
+        """The row under the cursor. A hidden panel paints nothing: its rows come from the newest snapshot."""
+        if not self.is_on_screen and self.snapshot is not None:
+            self._shown = list(self.select(self.snapshot).rows)
+        return self._shown[self._cursor_index()] if self._shown else None
 
     def _cursor_index(self) -> int:
         """Where the cursor is. Untouched it is on the first odd rank: the most telling one."""

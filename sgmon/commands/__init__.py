@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sgmon.model import Snapshot
 
-#: exit codes of status, wait and log
+#: exit codes. Of the state speak status, wait, log and record; every command says FAILED, USAGE and NO_SERVER alike
 READY = 0
 FAILED = 1
 USAGE = 2
@@ -42,4 +42,5 @@ EXIT_CODES = """\
   0 ready            3 stalled, stopped, or sure to fail (--fail-fast)
   1 sgmon failed     4 not ready in time, or ended before
   2 wrong usage      5 crashed            6 no server
+  of every command: 0 done, 1, 2 (also a FILE that cannot be read), 6
   wait itself was ended: 130 by Ctrl-C, 143 by SIGTERM"""

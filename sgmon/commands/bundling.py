@@ -41,6 +41,8 @@ def make(
     """The bundle of what ``engine`` knows now. Raises BundleError."""
     snapshot = engine.snapshot
     live = engine.replay is None
+    if engine.replay is not None and engine.replay.is_cut:
+        made_by = f"{made_by} of a recording that ends in the middle".strip()
     result: list[Bundle] = []
     errors: list[str] = []
 

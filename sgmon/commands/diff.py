@@ -10,7 +10,7 @@ import msgspec
 
 from sgmon.commands import FAILED, READY, USAGE
 from sgmon.commands import log as log_command
-from sgmon.commands.output import print_json
+from sgmon.commands.output import print_json, say_cut
 from sgmon.history import from_snapshot
 from sgmon.history.compare import as_lines, compare
 from sgmon.history.database import DatabaseError, StartDatabase
@@ -73,8 +73,11 @@ def side(word: str) -> FinishedStart:
 
 
 def _of_recording(path: Path) -> FinishedStart:
-    engine = Engine(ReplaySource(path, speed=0))
+    source = ReplaySource(path, speed=0)
+    engine = Engine(source)
     engine.run_here()
+    if source.is_cut:
+        say_cut(str(path))
     snapshot = engine.snapshot
     if snapshot.server is None:
         raise _SideError(f"{path} has seen no server")

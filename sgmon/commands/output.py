@@ -8,12 +8,18 @@ from sgmon.commands import NO_SERVER
 from sgmon.discovery import TargetError
 from sgmon.export.json_schema import SCHEMA, FailureReport, FailureText
 from sgmon.json_text import as_json
+from sgmon.recording.codec import CUT
 
 
 def print_json(body: object) -> None:
     """One object, one line, on stdout. "##[" is escaped: GitHub takes it for a command in the log of a job."""
     sys.stdout.buffer.write(as_json(body).replace(b"##[", b"##\\u005b") + b"\n")
     sys.stdout.buffer.flush()
+
+
+def say_cut(path: str) -> None:
+    """Say that a recording was read as far as it goes."""
+    print(f"sgmon: {path} {CUT}", file=sys.stderr)
 
 
 def say_no_server(err: TargetError, *, as_json: bool = False) -> int:

@@ -6,9 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from sgmon.commands import FAILED, NO_SERVER, READY
+from sgmon.commands import FAILED, NO_SERVER, READY, USAGE
 from sgmon.commands.bundling import BundleError, make, write, zip_path
 from sgmon.commands.live import live_engine
+from sgmon.commands.output import say_cut
 from sgmon.commands.watching import (
     UsageError,
     add_target_arguments,
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         return say_usage(err)
     except (TargetError, RecordingError) as err:
         print(f"sgmon: {err}", file=sys.stderr)
-        return NO_SERVER
+        return NO_SERVER if isinstance(err, TargetError) else USAGE
     if engine.snapshot.server is None:
         looked = f" ({engine.snapshot.looked_for})" if engine.snapshot.looked_for else ""
         print(f"sgmon: no {names.labels()} server found{looked}. {_newest_flight()}", file=sys.stderr)
@@ -103,8 +104,11 @@ def _live(args: argparse.Namespace) -> Engine:
 
 
 def _of_recording(path: str) -> Engine:
-    engine = Engine(ReplaySource(Path(path), speed=0))
+    source = ReplaySource(Path(path), speed=0)
+    engine = Engine(source)
     engine.run_here()
+    if source.is_cut:
+        say_cut(path)
     return engine
 
 

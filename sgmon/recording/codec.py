@@ -2,7 +2,8 @@
 
 A reading equal to the last of its kind is written as "same"; of several nodes, each has its own, named by "n".
 Unknown kinds and fields are skipped on load, missing ones take their defaults, so that old and new files both open. A
-torn last line (the recorder was killed) is no error. ``sgmon.recording.writer`` writes them.
+torn last line (the recorder was killed) is no error: ``Ending`` says that there is one. ``sgmon.recording.writer``
+writes them.
 """
 
 from __future__ import annotations
@@ -43,6 +44,17 @@ _TIME = regex(rb'\{"t":([0-9.]+),')
 
 class RecordingError(Exception):
     """A recording that cannot be opened: words for people."""
+
+
+class Ending:
+    """How a recording ends, known when it was read to its end. is_cut: in the middle of a line or a gzip member."""
+
+    def __init__(self) -> None:
+        self.is_cut = False
+
+
+#: what is said of a recording that is cut
+CUT = "ends in the middle: the file is cut, or sgmon was killed while it recorded; what is readable was read"
 
 
 class Header(Struct, frozen=True):
@@ -143,10 +155,10 @@ def _renamed(kind: str, body: msgspec.Raw) -> msgspec.Raw | bytes:
     return text
 
 
-def length_s(path: Path) -> float:
+def length_s(path: Path, ending: Ending | None = None) -> float:
     """The time of the last event, without building any reading."""
     last = 0.0
-    for line in _lines(path):
+    for line in _lines(path, ending):
         match = _TIME.match(line)
         if match:
             last = max(last, float(match[1]))
@@ -160,9 +172,9 @@ def read_header(path: Path) -> Header:
     raise RecordingError(f"{path} is empty: not a recording")
 
 
-def read(path: Path) -> tuple[Header, Iterator[Event]]:
+def read(path: Path, ending: Ending | None = None) -> tuple[Header, Iterator[Event]]:
     """Header and events of a recording, in file order; a torn or foreign line at the end is left out."""
-    lines = _lines(path)
+    lines = _lines(path, ending)
     first = next(lines, None)
     if first is None:
         raise RecordingError(f"{path} is empty: not a recording")
@@ -207,22 +219,22 @@ def _header(path: Path, line: bytes) -> Header:
     return header
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path, ending: Ending | None = None) -> Iterator[bytes]:
     try:
         raw = open(path, "rb")
     except OSError as err:
         raise RecordingError(f"cannot open {path}: {err.strerror}. Check the path") from err
     with raw:
-        yield from _cut(raw)
+        yield from _cut(raw, ending or Ending())
 
 
 def _split(data: bytes) -> Iterator[bytes]:
-    yield from _cut(io.BufferedReader(io.BytesIO(data)))
+    yield from _cut(io.BufferedReader(io.BytesIO(data)), Ending())
 
 
-def _cut(raw: io.BufferedReader) -> Iterator[bytes]:
+def _cut(raw: io.BufferedReader, ending: Ending) -> Iterator[bytes]:
     start = raw.peek(2)[:2]
-    chunks = _gunzip(raw) if start == b"\x1f\x8b" else iter(lambda: raw.read(_CHUNK), b"")
+    chunks = _gunzip(raw, ending) if start == b"\x1f\x8b" else iter(lambda: raw.read(_CHUNK), b"")
     parts: list[bytes] = []  # of the line that has not ended
     size = 0
     for chunk in chunks:
@@ -234,22 +246,28 @@ def _cut(raw: io.BufferedReader) -> Iterator[bytes]:
                 yield whole
             parts, size = [line], len(line)
         if size > LINE_BYTES:
+            ending.is_cut = True
             return
     if whole := b"".join(parts):
+        ending.is_cut = True
         yield whole
 
 
-def _gunzip(raw: io.BufferedReader) -> Iterator[bytes]:
+def _gunzip(raw: io.BufferedReader, ending: Ending) -> Iterator[bytes]:
     """Decompress as far as the bytes go: a killed recorder leaves no gzip trailer."""
     unpack = zlib.decompressobj(wbits=31)
+    is_whole = True  # a member that began has ended
     while block := raw.read(1 << 16):
         while block:
             try:
                 yield unpack.decompress(block, _CHUNK)
             except zlib.error:
+                ending.is_cut = True
                 return
+            is_whole = unpack.eof
             # what does not fit in a chunk, or what follows the end of one gzip member: the next one
             block = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
             if unpack.eof:
                 unpack = zlib.decompressobj(wbits=31)
+    ending.is_cut = ending.is_cut or not is_whole
     yield unpack.flush()

@@ -26,10 +26,12 @@ SHOW = "show"
 
 
 class ReplaySource:
-    """speed 0 plays as fast as it can be read. hold: stay at the end, for a screen that may want to go back."""
+    """speed 0 plays as fast as it can be read. hold: stay at the end, for a screen that may want to go back,
+    and from there on no faster than it was."""
 
     def __init__(self, path: Path, speed: float = 1.0, *, hold: bool = False) -> None:
-        header, events = codec.read(path)
+        self._ending = codec.Ending()
+        header, events = codec.read(path, self._ending)
         self.path = path
         self.epoch = header.epoch
         self.replay = path.name
@@ -106,17 +108,25 @@ class ReplaySource:
         return self._to_change or (self._seek_t is not None and self._t <= self._seek_t)
 
     def words(self) -> str:
-        """ "2m13s/10m00s paused 5x start.jsonl.gz": what changes comes first, the name may be cut."""
+        """ "2m13s/10m00s (cut) paused 5x start.jsonl.gz": what changes comes first, the name may be cut."""
         of = f"/{duration(self.length_s)}" if self.length_s is not None else ""
+        cut = "(cut)" if self.is_cut else ""
         state = "at the end" if self._at_end else "paused" if self._paused else ""
         speed = f"{self.speed:g}x" if self.speed not in (0.0, 1.0) else ""
-        return " ".join(filter(None, (duration(self._t) + of, state, speed, self.replay)))
+        return " ".join(filter(None, (duration(self._t) + of, cut, state, speed, self.replay)))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the recording ends in the middle; known when it was measured, or read to its end."""
+        return self._ending.is_cut
 
     def measure(self) -> None:
         """Find out how long the recording is, in a thread."""
 
         def look() -> None:
-            self.length_s = codec.length_s(self.path)
+            self.length_s = codec.length_s(self.path, self._ending)
+            with self._changed:
+                self._tell()
 
         threading.Thread(target=look, name="replay-length", daemon=True).start()
 
@@ -136,7 +146,7 @@ class ReplaySource:
             yield from self._play()
             if self._stopped or not self._rewind_wanted():
                 return
-            self._events = codec.read(self.path)[1]
+            self._events = codec.read(self.path, self._ending)[1]
             self._t = 0.0
             yield Event(0.0, REWIND)
 
@@ -166,6 +176,7 @@ class ReplaySource:
         self._arrive()
         while self._hold and not self._stopped and not self._rewind_wanted():
             self._at_end = True
+            self.speed = self.speed or 1.0  # a way back would lead here at once
             yield Event(self._t, SHOW)
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or self._show or self._rewind_wanted())

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,11 @@ from sgmon.model import (
     ServerReading,
 )
 from sgmon.recording import codec
+from sgmon.recording.replay import ReplaySource
 from sgmon.recording.ring_buffer import RingBuffer
 from sgmon.recording.writer import Recorder
+from tests.recorded import RECORDINGS
+from tui_app.cli import main
 
 EVENTS = [
     Event(0.0, "tick"),
@@ -84,6 +88,48 @@ def test_a_killed_recorder_loses_nothing_that_was_flushed(tmp_path: Path) -> Non
     torn = tmp_path / "torn.jsonl.gz"
     torn.write_bytes(whole.read_bytes()[:-30])
     assert list(codec.read(torn)[1]) == EVENTS[: len(list(codec.read(torn)[1]))]
+
+
+@pytest.mark.parametrize("end", [-30, -5, -1])
+def test_a_recording_that_ends_in_the_middle_says_so(end: int, tmp_path: Path) -> None:
+    whole = _written(tmp_path / "a.jsonl.gz")
+    plain = tmp_path / "a.jsonl"
+    plain.write_bytes(gzip.decompress(whole.read_bytes()))
+    for path in (whole, plain):
+        for is_cut in (False, True):
+            one = tmp_path / f"{is_cut}-{path.name}"
+            one.write_bytes(path.read_bytes()[: end if is_cut else None])
+            ending = codec.Ending()
+            codec.length_s(one, ending)
+            assert ending.is_cut == is_cut
+            source = ReplaySource(one, speed=0)
+            assert list(source)
+            assert ("(cut)" in source.words()) == is_cut
+
+
+def test_what_follows_a_whole_part_counts_too(tmp_path: Path) -> None:
+    """The parts of a ring are gzip members, one after another: the last one may be cut."""
+    whole = _written(tmp_path / "a.jsonl.gz").read_bytes()
+    path = tmp_path / "two.jsonl.gz"
+    for data, is_cut in ((whole + whole, False), (whole + whole[:40], True)):
+        path.write_bytes(data)
+        ending = codec.Ending()
+        codec.length_s(path, ending)
+        assert ending.is_cut == is_cut
+
+
+def test_a_report_and_a_comparison_say_that_a_recording_is_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes((RECORDINGS / "gpu-oom-frac.jsonl.gz").read_bytes()[:-2000])
+    assert main(["report", "--recording", str(path), "-o", str(tmp_path / "r.zip")]) == 0
+    assert "ends in the middle" in capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "r.zip") as archive:
+        page = archive.read(next(name for name in archive.namelist() if name.endswith("report.md"))).decode()
+    assert "of a recording that ends in the middle" in page
+    assert main(["diff", str(path), str(path)]) == 0
+    assert "ends in the middle" in capsys.readouterr().err
 
 
 def test_older_words_are_read_as_those_of_today(tmp_path: Path) -> None:

@@ -67,6 +67,17 @@ def test_as_fast_as_it_can_be_read_it_ends() -> None:
     assert [change.state for change in engine.snapshot.verdicts].count("stopped") >= 1
 
 
+def test_after_the_end_that_came_at_once_a_way_back_is_no_way_to_the_end() -> None:
+    """--speed 0: at once to the end; what is looked for from there stays long enough to be seen."""
+    with playing(speed=0.0, paused=False) as player:
+        player.until(lambda s: "at the end" in s.replay)
+        player.source.seek(20.0)
+        there = player.until(lambda s: s.t >= 19.5 and "at the end" not in s.replay)
+        assert "0x" not in there.replay
+        player.source.pause(True)
+        player.until(lambda s: "paused" in s.replay)
+
+
 def test_seek_on_and_back_shows_the_same() -> None:
     with playing() as player:
         player.source.seek(60.0)

@@ -189,6 +189,8 @@ PLACES: dict[str, Place] = {
     ),
     "DetailScreen": Place(("3", "enter"), {"detail.dump": Case(stacks)}),
     "GpuScreen": Place(("2", "enter"), {"gpu.before": Case(words), "gpu.next": Case(words)}),
+    "WhyScreen": Place(("v",), {"why.dump": Case(stacks), "why.dump_all": Case(stacks)}),
+    "WhyScreen, crashed": Place(("v",), {"why.log_line": Case(page)}, lambda: replay("gpu-oom-frac")[1]),
     "StackScreen": Place(
         ("D",),
         {

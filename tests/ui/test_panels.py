@@ -322,6 +322,12 @@ def test_doubt_is_a_number_and_a_silence_is_called_one() -> None:
     assert "70% sure, silent" in plain(verdictbar.paint(verdictbar.select(unsure), 120, 8)[0])
 
 
+@pytest.mark.parametrize(("width", "note"), [(60, "40s/40s (cut)"), (80, "40s/40s (cut) at the end"), (140, "a.gz")])
+def test_a_replay_says_where_it_is_before_the_name_of_its_file(width: int, note: str) -> None:
+    shown = replace(fakes.stuck(), replay="40s/40s (cut) at the end a.gz")
+    assert note in text(verdictbar.paint(verdictbar.select(shown), width, 8))
+
+
 def test_warnings_are_counted_beside_the_headline_of_a_start_that_goes_on() -> None:
     doubts = tuple(Forecast(f"r{n}", "c", Level.WARNING, "w") for n in range(2))
     base = replace(fakes.stuck(), forecasts=(*doubts, Forecast("r", "c", Level.OK, "fine")))

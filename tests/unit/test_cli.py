@@ -34,7 +34,11 @@ from tui_app.cli import main
         (["wait", "--report", "incident.tgz"], 2, "a report is a zip"),
         (["runs", "99999"], 2, "no start 99999"),
         (["diff", "/no/such/a", "/no/such/b"], 2, "cannot read"),
-        (["report", "--recording", "/no/such"], 6, "cannot open"),
+        # a FILE that cannot be read is wrong usage, whichever command is given it
+        (["report", "--recording", "/no/such"], 2, "cannot open"),
+        (["replay", "/no/such"], 2, "cannot open"),
+        (["diff", "/no/such", "/no/such"], 2, "cannot read"),
+        (["log", "/no/such"], 2, "cannot read"),
         (["replay", "/no/such/recording"], 2, "cannot open"),
         (["diff", "/no/such/a", "/no/such/b"], 2, "no id of `sgmon runs`"),
         (["runs", "--limit", "-1"], 2, "--limit -1 is out of range"),
