@@ -10,6 +10,7 @@ import zipfile
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from sgmon.commands.after import hook_environment, step_summary
 from sgmon.commands.narrator import Narrator
@@ -19,8 +20,9 @@ from sgmon.export.fleet.metrics import metrics
 from sgmon.export.fleet.prometheus import textfile
 from sgmon.export.json import status_report
 from sgmon.export.text import as_text, progress_line
-from sgmon.model import Snapshot
-from tests.security.poison import HOSTILE, assert_harmless, hostile_start, texts_in
+from sgmon.model import Role, Snapshot
+from tests.diagnosis.test_whose_log import BEGUN, DIED, RANKS, Watch, args_line
+from tests.security.poison import HOSTILE, SECRET, assert_harmless, hostile_start, texts_in
 from tests.ui.screen import give, rows_of, running
 from tui_app.copying import verdict_text
 from tui_app.exit_summary import exit_summary
@@ -35,11 +37,32 @@ STARTS = (
 )
 
 
-@pytest.fixture(params=STARTS)
+#: rule of the verdict -> what the log tells, the server's children, other servers that write into it
+LOGS: dict[str, tuple[str, list[tuple[Role, str]], tuple[int, ...]]] = {
+    "earlier-start": (BEGUN + DIED, [], ()),
+    "shared-log": (BEGUN + args_line(31002) + DIED, RANKS, (90,)),
+    "crashed": (BEGUN + "llm.service: Main process exited, code=killed, status=9/KILL\n", [], ()),
+}
+
+
+def hostile_log(rule: str) -> Snapshot:
+    """The snapshot of a log of which every line has a secret and ``HOSTILE`` at its end."""
+    text, children, writers = LOGS[rule]
+    watch = Watch(text.replace("\n", f" {SECRET} {HOSTILE}\n"), children, writers)
+    if rule == "crashed":
+        watch.look()
+        watch.change(0, gone=True, state="X", exit_signal=9)
+    verdict = watch.look(5.0)
+    assert rule in (verdict.rule, verdict.state), verdict
+    return replace(watch.store.snapshot, verdict=verdict)
+
+
+@pytest.fixture(params=[*STARTS, *LOGS])
 def hostile(request: pytest.FixtureRequest) -> Snapshot:
-    snapshot = hostile_start(request.param)
+    snapshot = hostile_log(request.param) if request.param in LOGS else hostile_start(request.param)
     assert snapshot.server is not None
-    assert "sgmon-ran" in repr(snapshot.procs) + repr(snapshot.verdict), "the poison has not arrived"
+    arrived = repr(snapshot.procs) + repr(snapshot.verdict) + repr(snapshot.log)
+    assert "sgmon-ran" in arrived or SECRET in arrived, "the poison has not arrived"
     return snapshot
 
 
@@ -98,7 +121,8 @@ def test_lines_of_a_job_log_give_github_no_command(hostile: Snapshot) -> None:
     beginning of a line, "##[" anywhere in it."""
     narrator = Narrator({"GITHUB_ACTIONS": "true"})
     lines = [*narrator.lines(hostile), *narrator.end()]
-    assert any(line.startswith(("::error ", "::warning ")) for line in lines)
+    told = any(line.startswith(("::error ", "::warning ")) for line in lines)
+    assert told or hostile.verdict.state == "unknown"
     for line in lines:
         assert_harmless(line)
         assert "\n" not in line and "##[" not in line
