@@ -33,15 +33,18 @@ def write_report(engine: Engine, path: Path) -> str:
 
 def run_hook(command: str, snapshot: Snapshot, report_path: str) -> str:
     """Run ``command`` once; returns what it printed and how it ended. It has ``HOOK_S`` seconds."""
-    child = subprocess.Popen(
-        command,
-        shell=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env={**os.environ, **hook_environment(snapshot, report_path)},
-    )
+    try:
+        child = subprocess.Popen(
+            command,
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **hook_environment(snapshot, report_path)},
+        )
+    except OSError as err:  # no process, no memory, an environment as large as may be
+        return f"--on-stall could not be started: {err.strerror}"
     ended = ""
     try:
         output = child.communicate(timeout=HOOK_S)[0]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from msgspec.structs import replace
 
 from sgmon import config, paths
+from sgmon.collect.preflight import machine
+from sgmon.commands.after import run_hook
+from sgmon.discovery.inner import Inside
 from sgmon.history.database import StartDatabase
-from sgmon.model import Event, LogReading
+from sgmon.model import Event, LogReading, Snapshot
 from sgmon.recording.codec import Encoder
 from sgmon.remote.wire import EventLines
 from sgmon.settings import Settings
@@ -143,3 +148,29 @@ def test_a_view_that_can_be_saved_nowhere() -> None:
         "could not write a file here nor in the temporary folder",
         "the view copied (No such file or directory: no file beside it)",
     ]
+
+
+def test_an_environment_as_large_as_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variables of the hook it is too large: the exit code of the verdict stays."""
+    for number in range(128):
+        monkeypatch.setenv(f"LARGE_{number}", "x" * 100_000)
+    assert run_hook("true", Snapshot(), "") == "--on-stall could not be started: Argument list too long"
+
+
+def test_a_proc_of_processes_alone(world: World, screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``subset=pid``, as ProcSubset= of systemd mounts it: no boot time, no memory of the machine, no interfaces."""
+    for path in world.root.iterdir():
+        if path.is_file() or path.name in ("net", "sys", "pressure"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def is_not_there() -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/net/dev")
+
+    for name in ("net_if_stats", "virtual_memory", "swap_memory"):
+        monkeypatch.setattr(psutil, name, is_not_there)
+    limits = machine.limits(Inside(str(world.fake), 100))
+    assert (machine.interfaces(), limits.memory_total_bytes, limits.swap_bytes) == ((), None, None)
+    with watching(screen, Settings(proc_root=str(world.fake), interval_s=0.2)) as watch:
+        said = watch.until(lambda json: json["state"] == "progressing" and json["log"]["lines"] == 5)
+        assert said["server"]["started"] is None
+        watch.shows("TP0", "TP1")

@@ -93,25 +93,38 @@ def _addresses(name: str) -> tuple[str, ...]:
 
 
 def interfaces() -> tuple[tuple[str, bool], ...]:
-    """(name, is it up)."""
-    return tuple(sorted((name, bool(state.isup)) for name, state in psutil.net_if_stats().items()))
+    """(name, is it up); () where that is not to be seen."""
+    try:
+        found = psutil.net_if_stats()
+    except OSError:  # a /proc of processes alone (subset=pid, ProcSubset= of systemd)
+        return ()
+    return tuple(sorted((name, bool(state.isup)) for name, state in found.items()))
 
 
 def limits(inside: Inside) -> Limits:
     """What the machine and the server's control group grant."""
-    memory = psutil.virtual_memory()
+    available, total, swap = _memory()
     group_bytes, group_cpus = _group(inside)
     open_files, locked = _rlimits(inside)
     return Limits(
-        memory_available_bytes=memory.available // _COARSE * _COARSE,
-        memory_total_bytes=memory.total,
+        memory_available_bytes=available,
+        memory_total_bytes=total,
         group_memory_bytes=group_bytes,
         group_cpus=group_cpus,
         cpus=os.cpu_count(),
         open_files=open_files,
         locked_bytes=locked,
-        swap_bytes=psutil.swap_memory().total,
+        swap_bytes=swap,
     )
+
+
+def _memory() -> tuple[int | None, int | None, int | None]:
+    """Bytes that are available, of all memory, of swap; None: not to be seen."""
+    try:
+        memory = psutil.virtual_memory()
+        return memory.available // _COARSE * _COARSE, memory.total, psutil.swap_memory().total
+    except OSError:  # as above
+        return None, None, None
 
 
 def _group(inside: Inside) -> tuple[int | None, float | None]:
