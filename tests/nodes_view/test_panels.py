@@ -9,7 +9,7 @@ from sgmon.analyse.nodes.store import NodesStore
 from sgmon.model import LogReading, Snapshot
 from tests.nodes_view.cluster import Cluster
 from tests.nodes_view.test_verdict import all_wait, loading
-from widgets import gpu_layout, gpu_view, nodes, startup, workers
+from widgets import gpu_layout, gpu_view, nodes, startup, worker_columns, workers
 from widgets.gpu_rows import fold
 from widgets.line import plain
 from widgets.log_facts import LogFacts
@@ -38,9 +38,9 @@ def test_the_ranks_of_all_nodes_have_a_node_column() -> None:
         ("TP3", "node-b"),
     ]
     assert len({row.key for row in view.rows}) == len(view.rows)  # equal pids on two machines are two rows
-    layout = workers.plan(view.rows, 120)
-    assert "node" in plain(workers.header_line(layout))
-    assert "node-b" in plain(workers.row_line(view.rows[-1], layout, 120))
+    layout = worker_columns.plan(view.rows, 120)
+    assert "node" in plain(worker_columns.header_line(layout))
+    assert "node-b" in plain(worker_columns.row_line(view.rows[-1], layout, 120))
 
 
 def test_a_single_machine_has_no_node_column() -> None:
@@ -48,7 +48,7 @@ def test_a_single_machine_has_no_node_column() -> None:
 
     world = World(tp=2).to("weights").run(3)
     view = workers.select(world.store.snapshot)
-    assert "node" not in plain(workers.header_line(workers.plan(view.rows, 200)))
+    assert "node" not in plain(worker_columns.header_line(worker_columns.plan(view.rows, 200)))
 
 
 def test_ranks_of_a_silent_node_are_unknown() -> None:
@@ -80,7 +80,7 @@ def test_two_servers_with_a_rank_of_the_same_name_share_no_row() -> None:
 def test_a_cut_name_keeps_a_gap_to_the_next_column() -> None:
     named = loading().snapshot
     row = workers.select(named).rows[-1]._replace(label="TP0-3,12-15,33,40-152", state="importing soon")
-    text = plain(workers.row_line(row, workers.plan([row], 100), 100))
+    text = plain(worker_columns.row_line(row, worker_columns.plan([row], 100), 100))
     assert "… node-b" in text and "importin… " in text
 
 

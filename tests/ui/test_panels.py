@@ -27,7 +27,7 @@ from sgmon.units import rough
 from tests.diagnosis.replay import replay
 from tests.ui import fakes
 from tui_app.exit_summary import exit_summary
-from widgets import gpu_layout, gpu_view, port, startup, verdictbar, waiting, workers
+from widgets import gpu_layout, gpu_view, port, startup, verdictbar, waiting, worker_columns
 from widgets.detail_lines import detail_lines
 from widgets.hints import hint_line
 from widgets.line import Line, ascii_line, cell, changed_cells, crop, join_ends, plain, width_of, wrap
@@ -262,7 +262,7 @@ def test_a_dead_worker_says_how_it_ended() -> None:
 
 
 def test_a_long_path_keeps_its_end() -> None:
-    assert workers.shorten("read /models/very/long/path/model-00064.safetensors", 30).endswith(
+    assert worker_columns.shorten("read /models/very/long/path/model-00064.safetensors", 30).endswith(
         "model-00064.safetensors"
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from msgspec import Struct
 
 from sgmon.collect.logs import rotated
 from sgmon.collect.logs.earlier import History
-from sgmon.collect.logs.opening import identity_of, is_binary, is_pipe, new_decoder, open_log
+from sgmon.collect.logs.opening import identity_of, is_binary, new_decoder, open_log
 from sgmon.collect.logs.pace import POLL_S, Pace
 from sgmon.collect.logs.rotated import Rotated
+from sgmon.collect.logs.writer_files import writer_files, writer_of, writer_offset
 from sgmon.collect.probes.base import ProbeError, Watched
 from sgmon.model import LogReading, Server
 
@@ -129,7 +129,7 @@ class FileLog:
         if old is None and fd is not None and (old := rotated.opened(older)) is not None:
             os.close(fd)  # it was rotated just now
             fd = old
-        writer = None if old is not None else self._writer_of(path, fd, server)
+        writer = None if old is not None or self._watched.settings.log else writer_of(self._root, path, fd, server)
         if writer is not None:
             if fd is not None:
                 os.close(fd)
@@ -228,7 +228,7 @@ class FileLog:
             kind=file.kind,
             change=change,
             age_s=age_s,
-            writer_offset=self._writer_offset(server, file.identity),
+            writer_offset=writer_offset(self._root, server, file.identity),
             note=_DELETED if change == "deleted" else "",
             ends_earlier=ends_earlier,
         )
@@ -264,7 +264,7 @@ class FileLog:
             there = identity_of(os.stat(file.path))
         except (FileNotFoundError, NotADirectoryError):
             there = ""
-        writers = [identity for _, identity in self._writer_files(server)]
+        writers = [identity for _, identity in writer_files(self._root, server)]
         if there == file.identity or file.identity in writers:
             if not there and os.fstat(file.fd).st_nlink == 0 and file.kind != "deleted":
                 file.kind = "deleted"
@@ -280,39 +280,6 @@ class FileLog:
         if file.kind != "deleted":
             self._drop()
             return self._tell(LogReading(path=file.path, change="missing", note="the file is gone"))
-        return None
-
-    def _writer_files(self, server: Server | None) -> list[tuple[Path, str]]:
-        """What fd 1 and 2 of the server are, when they are files: stat follows the link without opening."""
-        found = []
-        for number in (1, 2) if server is not None else ():
-            place = self._root / str(server.pid if server else 0) / "fd" / str(number)
-            try:
-                status = os.stat(place)
-            except OSError:
-                continue
-            if stat.S_ISREG(status.st_mode):
-                found.append((place, identity_of(status)))
-        return found
-
-    def _writer_of(self, path: str, fd: int | None, server: Server | None) -> Path | None:
-        """The /proc file that leads to the log where the path does not (renamed, deleted, another mount
-        namespace); None where the path is right. Not with --log, which may name another file."""
-        if self._watched.settings.log or server is None or path != server.log_path:
-            return None
-        files = self._writer_files(server) if not is_pipe(self._root / str(server.pid) / "fd" / "2") else []
-        if not files or (fd is not None and identity_of(os.fstat(fd)) in [identity for _, identity in files]):
-            return None
-        return files[0][0]
-
-    def _writer_offset(self, server: Server | None, identity: str) -> int | None:
-        for place, found in self._writer_files(server):
-            if found == identity:
-                try:
-                    info = (place.parent.parent / "fdinfo" / place.name).read_text("ascii", "replace")
-                    return int(info.split("pos:", 1)[1].split(None, 1)[0])
-                except (OSError, IndexError, ValueError):
-                    return None
         return None
 
     def _drop(self) -> None:
