@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -14,16 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.driver import Driver
 from textual.screen import Screen
 
 from sgmon.commands import NO_SERVER
 from sgmon.settings import Settings
 from sgmon.signals import told_of
+from tui_app.cell_app import CellApp
 from tui_app.messages import EngineFailed, SnapshotArrived, TerminalGone
 from tui_app.notices import notices
 from tui_app.overview import Overview
-from tui_app.removed_widgets import ForgettingApp
 from tui_app.selecting import ends_selection
 from tui_app.session import EngineLike, NoServerError, Session
 from tui_app.stopping import Watchdog
@@ -34,20 +32,10 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
     from sgmon.model import Snapshot
-    from tui_app.output.driver import CellDriver
 
 
 #: makes a live engine, not started yet; it is given a way to tell people what is wrong with their files
 MakeEngine = Callable[[Callable[[str], None]], EngineLike]
-
-
-def _driver_class() -> type[Driver] | None:
-    """Ours on a terminal; None (Textual chooses) where another one is asked for, as in a browser."""
-    if os.environ.get("TEXTUAL_DRIVER") or sys.platform == "win32":
-        return None
-    from tui_app.output.driver import CellDriver
-
-    return CellDriver
 
 
 def _commands() -> type[Provider]:
@@ -57,7 +45,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class SgmonApp(ForgettingApp):
+class SgmonApp(CellApp):
     """One screen, painted from snapshots.
 
     With ``make`` the engine is imported, made and started in a thread when the first frame stands; an engine that is
@@ -84,7 +72,7 @@ class SgmonApp(ForgettingApp):
     def __init__(
         self, engine: EngineLike | None, settings: Settings | None = None, make: MakeEngine | None = None
     ) -> None:
-        super().__init__(driver_class=_driver_class(), ansi_color=True if "NO_COLOR" in os.environ else None)
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.session = Session(engine, settings or Settings())
         self._make = make
         self.ascii_only = self.session.settings.ascii
@@ -108,11 +96,6 @@ class SgmonApp(ForgettingApp):
                 return super().run(*args, **options)
             finally:
                 self.watchdog.disarm()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """The terminal may have dropped cells, even where its size is the old one again."""
-        if self._cells is not None:
-            self._cells.resized(event.size)
 
     def get_default_screen(self) -> Screen[object]:
         return Overview()
@@ -212,28 +195,6 @@ class SgmonApp(ForgettingApp):
         """ctrl+c, which many press to leave."""
         self.notify("ctrl+c does not quit: q leaves a page, q twice quits, ctrl+q quits at once", markup=False)
 
-    def action_free_mouse(self) -> None:
-        """The terminal selects text itself while it has the mouse."""
-        if self._cells is None:
-            return
-        is_ours = self._cells.toggle_mouse()
-        self.notify(
-            "the mouse is sgmon's" if is_ours else "the mouse is the terminal's: M takes it back", markup=False
-        )
-
-    def action_repaint(self) -> None:
-        """Send the whole screen: after ctrl+z and fg, or when something else wrote over it."""
-        if self._cells is not None:
-            self._cells.forget()
-        self.refresh()
-
-    @property
-    def _cells(self) -> CellDriver | None:
-        """The driver, where it is ours (not in a test, not in a browser)."""
-        from tui_app.output.driver import CellDriver
-
-        return self._driver if isinstance(self._driver, CellDriver) else None
-
     def _theme_was_chosen(self, theme: Theme) -> None:
         keep(self, theme.name)
         self._say_page(theme)
@@ -245,22 +206,6 @@ class SgmonApp(ForgettingApp):
         if self._cells is not None:
             system = self.console._color_system
             self._cells.page = page_of(theme, terminal_is_light=self.terminal_is_light, system=system)
-
-    @property
-    def link_words(self) -> str:
-        """ "slow link: 1.3 s" while the terminal is far away."""
-        return self._cells.link.words if self._cells is not None else ""
-
-    def _display(self, screen: Screen[object], renderable: Any) -> None:
-        """Hand a frame to the driver, which sends what differs as the terminal keeps up."""
-        from textual._compositor import CompositorUpdate
-
-        cells = None if self.is_headless else self._cells
-        if cells is None or not isinstance(renderable, CompositorUpdate):
-            super()._display(screen, renderable)
-        elif self._running and not self._closed and not self._batch_count:
-            cells.show(renderable, self.size, self.console._color_system)
-            self.post_display_hook()
 
     def _arm(self, return_code: int) -> None:
         if self.watchdog is not None:
