@@ -16,6 +16,7 @@ from itertools import chain
 import msgspec
 
 from sgmon.analyse.log.fold import LogFold
+from sgmon.analyse.log.hard_wrapped import unwrapped, width_of
 from sgmon.analyse.log.newest_first import is_newest_first, oldest_first, renumbered
 from sgmon.analyse.log.summary import as_json, exit_code, headline, text
 from sgmon.commands import USAGE
@@ -66,14 +67,21 @@ def read(path: str) -> LogState:
     chunks = _chunks(path)
     first = next(chunks, "")
     numbers: list[int] = []
+    physical = 0  # lines of a text whose lines are cut
     if is_newest_first(first):
         whole, numbers = oldest_first(first + "".join(chunks))
+        chunks = iter((whole,))
+    elif width := width_of(first):
+        cut = first + "".join(chunks)
+        physical = len(cut.splitlines())
+        whole, numbers = unwrapped(cut, width)
         chunks = iter((whole,))
     else:
         chunks = chain((first,), chunks)
     for chunk in chunks:
         fold.feed(LogReading(path=path, text=chunk), 0.0)
-    return renumbered(fold.state(), numbers) if numbers else fold.state()
+    state = renumbered(fold.state(), numbers) if numbers else fold.state()
+    return msgspec.structs.replace(state, lines=physical) if physical else state
 
 
 def _written(path: str) -> float:

@@ -81,7 +81,8 @@ class LogFold:
         before = sum(len(reading.text) for reading, _ in (self._early or ())[:-1])
         if self._early is None or (self._known is not None and before > CHOICE):
             return
-        self._known = choose("".join(reading.text[:CHOICE] for reading, _ in self._early), self._given) or self._known
+        beginning = uncoloured("".join(reading.text[:CHOICE] for reading, _ in self._early))
+        self._known = choose(beginning, self._given) or self._known
         if self._known is not None and self._known is not self._rules:
             self._rules, self._envelope = self._known, Envelope(self._known)
             raise LearnedError

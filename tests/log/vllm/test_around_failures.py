@@ -223,3 +223,15 @@ def test_ctrl_c_is_an_end_that_was_asked_for() -> None:
 def test_who_speaks(line: str) -> None:
     family = choose(line, None)
     assert family is not None and family.family == "vllm"
+
+
+@pytest.mark.parametrize(
+    "around",
+    ['{{"log":"{}\\n","stream":"stderr","time":"2026-03-11T17:57:09.8Z"}}', "\x1b[32m{}\x1b[0m"],
+    ids=["docker's file", "coloured"],
+)
+def test_lines_of_a_server_without_names_behind_marks(around: str) -> None:
+    lines = ("INFO 11-20 10:45:55 model_runner.py:680] Starting to load model /m...", "Killed")
+    state = fold("".join(around.format(line) + "\n" for line in lines))
+    assert how_it_failed(state) == ("crashed", "weights", "killed_sigkill", 2, "")
+    assert state.family == "vllm"
