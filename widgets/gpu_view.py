@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sgmon.analyse.gpu.summary import GpuSummary, summaries
 from sgmon.model import Gpu, GpuSlice, NodeView, Snapshot, Verdict
 from sgmon.text import clean
+from sgmon.units import rough
 from widgets.gpu_history import history
 from widgets.gpu_rows import SLOT_S, SLOTS, GpuRow
 from widgets.gpu_text import whys
@@ -131,8 +132,16 @@ def _row(gpu: Gpu, summary: GpuSummary, odd: bool, spinning: Sequence[int]) -> G
         whys=whys(gpu, summary, spinning),
         notes="MIG" if gpu.mig and not gpu.slices else "",
         gpu=gpu,
-        summary=summary,
+        summary=_in_steps(summary),
     )
+
+
+def _in_steps(summary: GpuSummary) -> GpuSummary:
+    """Its times in the steps in which they are shown: what looks the same is not painted again."""
+    flat_s = summary.growth.flat_s
+    if flat_s is None:
+        return summary
+    return replace(summary, growth=replace(summary.growth, flat_s=float(rough(flat_s) or flat_s)))
 
 
 def _slice_row(gpu: Gpu, part: GpuSlice) -> GpuRow:

@@ -13,6 +13,7 @@ from sgmon.foresight.check import forecast
 from sgmon.foresight.plan import plans
 from sgmon.foresight.start import RankGpu, Start
 from sgmon.model import Gpu, GpuReading, Server, Snapshot
+from sgmon.model.plan import MemoryPlan
 from sgmon.model.preflight import Forecast, Preflight
 from sgmon.model.snapshot import ZONE_S
 from sgmon.servers import registry
@@ -23,17 +24,26 @@ from sgmon.units import size
 LIVE_S = 10.0
 
 
-def with_forecasts(old: Snapshot, new: Snapshot) -> Snapshot:
-    """``new`` with its forecasts, made anew only where something that they are made of has changed since ``old``."""
-    if new.server is None or not new.server.args_known:
-        return replace(new, forecasts=(), memory_plans=()) if new.forecasts else new
-    if old.server is new.server and all(a is b for a, b in zip(_inputs(old), _inputs(new), strict=True)):
-        return new
-    start = start_of(new, new.server)
-    found, planned = forecast(start), plans(start)
-    if found == new.forecasts and planned == new.memory_plans:
-        return new
-    return replace(new, forecasts=found, memory_plans=planned)
+class Foreseen:
+    """Makes the forecasts of one watch. The rules are asked again when the start that they look at is another."""
+
+    def __init__(self) -> None:
+        self._start: Start | None = None
+        self._found: tuple[Forecast, ...] = ()
+        self._planned: tuple[MemoryPlan, ...] = ()
+
+    def with_forecasts(self, old: Snapshot, new: Snapshot) -> Snapshot:
+        """``new`` with its forecasts. ``old``: the snapshot before."""
+        if new.server is None or not new.server.args_known:
+            return replace(new, forecasts=(), memory_plans=()) if new.forecasts else new
+        if old.server is new.server and all(a is b for a, b in zip(_inputs(old), _inputs(new), strict=True)):
+            return new
+        start = start_of(new, new.server)
+        if start != self._start:
+            self._start, self._found, self._planned = start, forecast(start), plans(start)
+        if self._found == new.forecasts and self._planned == new.memory_plans:
+            return new
+        return replace(new, forecasts=self._found, memory_plans=self._planned)
 
 
 def _inputs(snapshot: Snapshot) -> tuple[object, ...]:

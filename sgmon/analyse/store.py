@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.activity.tracker import ActivityTracker
 from sgmon.analyse.diagnosis.verdict import diagnose
-from sgmon.analyse.foreseen import with_forecasts
+from sgmon.analyse.foreseen import Foreseen
 from sgmon.analyse.gpu.rank_mapping import assign
 from sgmon.analyse.next_snapshot import probe_status, with_note, with_verdict
 from sgmon.analyse.port_owner import with_owners
@@ -59,6 +59,7 @@ class Store:
         self._log_rules: LogRules | None = None  # of the server's family
         self._activity = ActivityTracker()
         self._kept = Kept()
+        self._foreseen = Foreseen()
         self._user_causes = user_causes
         self._matched: object = None
         self._newest: dict[str, float] = {}  # kind -> time of its newest reading
@@ -107,7 +108,7 @@ class Store:
             new = replace(new, gpu_loads=self._activity.gpu_loads())
         if _inputs_of_ranks(new) != _inputs_of_ranks(old):
             new = with_ranks(new, self._kept)
-        new = with_forecasts(old, new)
+        new = self._foreseen.with_forecasts(old, new)
         if event.kind in JUDGED and not (event.kind == "tick" and new.t == self._judged_t):
             new = self._with_causes(new)
             new = with_verdict(new, diagnose(new))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sgmon.analyse.foreseen import start_of
+from sgmon.analyse.foreseen import Foreseen, start_of
 from sgmon.analyse.gpu.taken import taken
 from sgmon.collect.preflight import folder
 from sgmon.export.json import status_report
@@ -196,3 +196,15 @@ def test_the_plan_stands_beside_what_was_taken() -> None:
     assert plan.weights_bytes is not None and plan.taken_weights_bytes is not None
     assert abs(plan.weights_bytes - plan.taken_weights_bytes) < 0.01 * plan.taken_weights_bytes
     assert (plan.share, plan.learned, plan.taken_graph_bytes) == (0.902, 0, round(2.67 * GIB))
+
+
+def test_a_restart_with_the_same_facts_is_foretold_again() -> None:
+    foreseen, ended = Foreseen(), _ended("h200x2-live-cold")
+    bare = replace(ended, forecasts=(), memory_plans=())
+    first = foreseen.with_forecasts(Snapshot(), bare)
+    assert first.forecasts and first.memory_plans
+    again = foreseen.with_forecasts(replace(first, server=None), bare)
+    assert (again.forecasts, again.memory_plans) == (first.forecasts, first.memory_plans)
+    assert bare.server is not None
+    other = replace(bare, server=replace(bare.server, args=replace(bare.server.args, device="cpu")))
+    assert foreseen.with_forecasts(again, other).memory_plans == ()

@@ -255,3 +255,13 @@ def test_the_letters_of_the_memory_bar_stand_below_it_at_every_width(width: int)
     legend = " ".join(rows[bar + 1 : bar + 4])
     assert all(f" {letter} " in legend for letter in set(rows[bar].strip()))
     assert not any("…" in row for row in rows[bar : bar + 4])
+
+
+def test_memory_that_stays_as_it_is_repaints_nothing_from_second_to_second() -> None:
+    def seen(last_t: int) -> Snapshot:
+        points = tuple((float(t), 4.0 * GIB) for t in range(61, last_t + 1))
+        return replace(fakes.loading(t=99.0), series=(Series("gpu0.used", points),))
+
+    rows = [gpu_view.select(seen(last_t), long=False).rows[0] for last_t in (96, 98, 99, 119)]
+    assert rows[0].summary == rows[1].summary == rows[2].summary
+    assert growth_words(rows[3].summary) == "flat for at least 50s" != growth_words(rows[0].summary)

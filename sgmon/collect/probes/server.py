@@ -77,10 +77,12 @@ class ServerProbe:
         return replace(reading, server=replace(server, started_epoch=known.started_epoch))
 
     def _pause_s(self, server: Server | None, took_s: float) -> float:
-        """Seconds until the next whole look. Soon where something of the server is still to be found out."""
+        """Seconds until the next whole look. Soon where something of a server that is not ready is still to be found
+        out."""
+        every_s = LOOK_EVERY_S * max(1.0, self._settings.interval_s)
         if server is None or not server.log_path or not server.version or server.args_source == RETITLED:
-            return LOOK_EVERY_S
-        return max(LOOK_EVERY_S * max(1.0, self._settings.interval_s), min(took_s / LOOK_SHARE, LOOK_MOST_S))
+            return every_s if self._watched.calm else LOOK_EVERY_S
+        return max(every_s, min(took_s / LOOK_SHARE, LOOK_MOST_S))
 
     def _look(self, settings: Settings, gone: bool, chosen_anew: bool) -> ServerReading:
         """Find by the settings; then stay with what was found while it lives, and look for its successor after."""

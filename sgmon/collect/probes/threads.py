@@ -30,6 +30,9 @@ class Threads:
         self._root = root
         self._pid = pid
         self._known: dict[int, ThreadTimes] = {}
+        #: a look at a process that has not run since would tell nothing new: each thread slept at the last one, and
+        #: what it sleeps in is known
+        self.is_settled = False
         self._told: dict[tuple[int, bytes], tuple[BlockedCall | None, tuple[str, ...]]] = {}
 
     def look(self, t: float) -> list[ThreadTimes]:
@@ -39,13 +42,8 @@ class Threads:
             self.states = counters.states(seen)
             self.stuck = sorted(filter(_waits_for_storage, seen), key=lambda thread: thread.since_t)[:LIMIT]
             self._known = {thread.tid: thread for thread in seen}
+            self.is_settled = all(thread.wchan is not None for thread in seen)
         return seen
-
-    @property
-    def is_settled(self) -> bool:
-        """A look at a process that has not run since would tell nothing new: each thread slept at the last one, and
-        what it sleeps in is known."""
-        return bool(self._known) and all(one.wchan is not None for one in self._known.values())
 
     @property
     def uninterruptible(self) -> bool:
