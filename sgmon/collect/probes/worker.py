@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from sgmon.collect.probes.blocked import Blocked
 from sgmon.collect.probes.gaps import Gaps
 from sgmon.collect.probes.host import Host
 from sgmon.collect.probes.member_roles import Member
 from sgmon.collect.probes.schedule import CALM, Schedule
 from sgmon.collect.probes.threads import Threads
-from sgmon.model import BlockedCall, Compiler, FdTarget, Missing, Process, Role, Shards, TcpPeer, ThreadWait
+from sgmon.model import Compiler, FdTarget, Process, Role, Shards, TcpPeer, ThreadWait
 from sgmon.proc import counters, fds, files, maps, stat, status, syscalls
 from sgmon.proc.guard import CallGuard
 from sgmon.proc.stat import Stat
@@ -48,12 +48,6 @@ class Descendants(NamedTuple):
     launcher_out: str | None = None
 
 
-class _Blocked(NamedTuple):
-    wchan: str | None = None
-    call: BlockedCall | None = None
-    stack: tuple[str, ...] = ()
-
-
 class Worker:
     """One process, identified by ``start_ticks``."""
 
@@ -80,16 +74,13 @@ class Worker:
         self._status: Status | None = None
         self._io: counters.Io | None = None
         self._schedstat = b""  # of the main thread, as of this look
-        self._blocked_in = _Blocked()
-        self._blocked_key: tuple[str, bytes, float] | None = None
+        self._blocked = Blocked(host, self._gaps, self._threads, pid)
         self._nvidia: tuple[int, ...] = ()
         self._telling: tuple[FdTarget, ...] = ()
         self._marked_t: float | None = None
         self._fd_count: int | None = None
         self._shards: Shards | None = None
         self._maps_rss = -_RSS_STEP
-        self._nameless = 0
-        self._was_named = False
 
     def look(self) -> Stat:
         """Its stat, which begins a look at it. Where no thread of it has run since the last look, that one's stands
@@ -147,7 +138,7 @@ class Worker:
         io = self._io
         self._look_at_threads(seen)
         self._weights(seen, now)
-        wchan, call, stack = self._blocked(seen)
+        wchan, call, stack = self._blocked.look(seen, self._schedstat)
         waits = syscalls.waits_for_lock(call) or wchan == "locks_lock_inode_wait"
         return Process(
             pid=self.pid,
@@ -195,24 +186,6 @@ class Worker:
             missing=self._gaps.all(),
         )
 
-    def _blocked(self, seen: Stat) -> _Blocked:
-        """Where the main thread is blocked. While it has not run since the last look that is where it was; only the
-        words for a socket may change, with the socket table."""
-        key = (seen.state, self._schedstat, self._host.rows_t)
-        if self._schedstat and seen.state in ("S", "D") and key == self._blocked_key:
-            return self._blocked_in
-        stack: tuple[str, ...] = ()
-        if seen.state == "D":
-            stack = self._gaps.read("stack", lambda: counters.kernel_stack(self._root, self.pid)) or ()
-        else:
-            self._gaps.clear("stack")
-        hidden_before = self._nameless
-        self._blocked_in = _Blocked(self._wchan(seen), self._call(seen), stack)
-        # It may have run between the two reads: a look that found no call is no answer to keep.
-        known = self._nameless == hidden_before and self._blocked_in.call is not None
-        self._blocked_key = key if known else None
-        return self._blocked_in
-
     def _tcp(self, owner_of: Owner) -> tuple[TcpPeer, ...]:
         """Its TCP sockets, with the process of the tree at the other end."""
         peers = []
@@ -247,7 +220,9 @@ class Worker:
     def _thread_waits(self) -> tuple[ThreadWait, ...]:
         if not self._threads.stuck:
             return ()
-        return self._threads.waits(self._host.now(), self._host.mounts, self.fds, self._describe, self._peek)
+        return self._threads.waits(
+            self._host.now(), self._host.mounts, self.fds, self._blocked.describe, self._blocked.peek
+        )
 
     def _wait_of_main(self) -> None:
         try:
@@ -309,41 +284,6 @@ class Worker:
             return files.read(path)
         return _MAPPED.run(path, lambda: files.read(path), _LOCKED_S)
 
-    def _wchan(self, seen: Stat) -> str | None:
-        """ "" while running. Asleep and nameless twice in a row: hidden (no error is given for that), unless it was
-        named before: then it was about to run."""
-        found = self._gaps.read("wchan", lambda: counters.wchan(self._root, self.pid))
-        if found or found is None or seen.state not in ("S", "D", "T", "t"):
-            self._nameless, self._was_named = 0, self._was_named or bool(found)
-            return found
-        self._nameless += 1
-        if self._nameless > 1 and not self._was_named:
-            self._gaps.put(Missing("wchan", "hidden: it sleeps, but the kernel does not say where", _SEE_OTHERS))
-        return None
-
-    def _call(self, seen: Stat) -> BlockedCall | None:
-        raw = self._gaps.read("syscall", lambda: syscalls.read(self._root, self.pid))
-        if raw is None or seen.state in ("Z", "X"):
-            return None
-        return syscalls.decode(raw, self._describe, self._peek)
-
-    def _describe(self, fd: int) -> str:
-        """A descriptor in words, read now: it may be younger than the last look at all of them."""
-        try:
-            if fd == syscalls.AT_FDCWD:
-                return clean(os.readlink(f"{self._root}/{self.pid}/cwd"), 300)
-            target = fds.link(self._root, self.pid, fd)
-        except OSError:
-            return ""
-        number = fds.inode(target) if target else None
-        words = self._host.socket_words(number) if number is not None else ""
-        return clean(words or target or "", 300)
-
-    def _peek(self, address: int, size: int) -> bytes | None:
-        if self._threads.uninterruptible:
-            return None
-        return syscalls.memory(self._root, self.pid, address, size)
-
     def _output(self, fd: int) -> str | None:
         target = self.fds.get(fd)
         return None if target is None else clean(target, 300)
@@ -352,6 +292,3 @@ class Worker:
         """Whether stderr goes where the launcher's goes; a moved file keeps its inode, and so its link text."""
         own = self.fds.get(2, self.fds.get(1))
         return None if own is None or launcher_out is None else own == launcher_out
-
-
-_SEE_OTHERS = "run sgmon as the server's user or with sudo; in docker: --cap-add SYS_PTRACE"
