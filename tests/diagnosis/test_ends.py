@@ -352,3 +352,15 @@ def test_a_shutdown_after_a_late_health_check_is_ended() -> None:
         rank.does(gone=True, exit_signal=9)
     world.run(10)
     assert world.states()[-1] == "ended" and "crashed" not in world.states()
+
+
+def test_of_many_that_still_live_four_are_named() -> None:
+    world = World(tp=8).to("weights").run(3)
+    world.raw(
+        "[2026-11-29 15:00:00 TP3] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in f\nValueError: no\n'
+    )
+    world.run(5)
+    assert (world.verdict.state, world.verdict.rule) == ("crashed", "log-error")
+    [alive] = [fact.text for fact in world.verdict.evidence if fact.text.startswith("still alive")]
+    assert alive == "still alive: TP0 (pid 101), TP1 (pid 102), TP2 (pid 103), TP3 (pid 104)"

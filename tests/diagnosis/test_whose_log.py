@@ -130,6 +130,13 @@ def test_a_server_that_has_ended_before_sgmon_came_may_have_written_them() -> No
     assert alone.state == "crashed"
 
 
+def test_a_server_that_was_ready_may_still_write_and_one_that_was_ended_may_not() -> None:
+    later = args_line(31002) + BEGUN[len(args_line(31001)) :] + DIED
+    served = Watch(BEGUN + READY + later, RANKS).look(1.0)
+    assert (served.state, served.rule) == ("unknown", "shared-log")
+    assert Watch(BEGUN + READY + SIGTERM + later, RANKS).look(1.0).state == "crashed"
+
+
 def test_the_ready_line_of_the_other_one_is_not_this_servers() -> None:
     """The other is gone: its arguments are there, and its ready line after this server's arguments."""
     watch = Watch(BEGUN + args_line(31002) + READY, RANKS)

@@ -46,6 +46,14 @@ def test_a_start_that_fails_before_its_first_record(prefix: str) -> None:
     assert (state.error.kind, state.error.line, state.error.text) == ("import_error", 5, ALONE[4])
 
 
+def test_what_strikes_while_it_serves_has_struck_in_the_warm_up_where_it_was_not_ready() -> None:
+    up = "[2026-02-01 10:01:00] INFO:     Uvicorn running on http://0.0.0.0:30000 (Press CTRL+C to quit)\n"
+    struck = "[2026-02-01 10:06:42 TP0] Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)\n"
+    state = fold(LOAD + up + struck)
+    assert (state.error and state.error.kind, state.phase) == ("watchdog_timeout", "warmup")
+    assert fold(LOAD + up + READY + struck).phase == "serving"
+
+
 def test_the_same_in_json() -> None:
     state = fold("".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) + "\n" for line in ALONE))
     assert (state.family, state.outcome, state.error and state.error.kind) == ("sglang", "crashed", "import_error")
