@@ -82,6 +82,31 @@ CAUSES = {
         f"{frame(MANAGERS + '/controller/manager_single.py', 'start_controller_process', 'controller.loop_for_forward()')}",
         *("serving", "exception", 1, ""),
     ),
+    "a call that is cut itself": (f"{HIT}{RUN}    scheduler.run_event_", "serving", "exception", 1, "TP0"),
+    "a call whose value is returned": (
+        f'{HIT}{frame("/x/sglang/srt/model_loader/__init__.py", "get_model", "return loader.load_model(")}  File "/x',
+        *("weights", "exception", 1, "TP0"),
+    ),
+    "a title behind a quotation mark": (
+        f"`Exception in ModelTpServer:\nTraceback (most recent call last):\n"
+        f"{frame(MANAGERS + '/controller/tp_worker.py', 'exposed_step', 'self.forward_step()')}",
+        *("serving", "exception", 2, ""),
+    ),
+    "what the launcher notices of a segmentation fault": (
+        'Fatal Python error: Segmentation fault\n  File "/x/multi_platform.py", line 95 in forward_hip\n'
+        "RuntimeError: Rank 0 scheduler died during initialization (exit code: -11)\n",
+        *("", "segfault", 1, ""),
+    ),
+    "an error code below the failure that names the phase": (
+        "Exception: Capture cuda graph failed: aclrtMemcpy, error code is 107030\n"
+        "EE9999: Not allow to synchronize captured-stream, stream_id=42.\n",
+        *("graphs", "npu_error", 2, ""),
+    ),
+    "decodes that are logged before it": (
+        "[2026-01-29 13:12:49 TP0] Decode batch, #running-req: 1, #token: 16443, gen throughput (token/s): 40.1\n"
+        + HIT,
+        *("serving", "exception", 2, "TP0"),
+    ),
     "torch's watchdog while a graph is captured": (
         "[PG ID 2 PG GUID 3(tp:device) Rank 1] Process group watchdog thread terminated with exception: HIP error:"
         " operation not permitted on an event last recorded in a capturing stream\n"
@@ -156,5 +181,5 @@ def test_the_end_of_a_torn_traceback_below_another_is_no_cause_of_its_own() -> N
 
 
 def test_an_exception_alone_stands_for_the_last_milestone() -> None:
-    text = f"{frame(EXECUTOR + '/model_runner.py', 'load_model')}KeyError: 'w'\n\n"
+    text = f"{frame('/x/sglang/srt/layers/moe.py', 'create_weights')}KeyError: 'w'\n\n"
     assert "last milestone exception (line 3)" in headline(fold(text))

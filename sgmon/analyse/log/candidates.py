@@ -89,6 +89,8 @@ class Block(Struct):
         return replace(made, rank=rank, phase=phase, frames=frames, outer=outer, code=self.code, file=self.file)
 
     def _candidate(self) -> Candidate:
+        if self.best is not None and self.named is not None and self.best.kind == self.named.name:
+            return replace(self.best, line=self.line, text=self.text)  # said again by who noticed it
         if self.best is not None:
             return self.best
         if self.hint:

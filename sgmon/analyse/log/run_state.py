@@ -31,7 +31,7 @@ _VAGUE = ("", "launch", "spawn")
 #: functions from which the whole start is called
 _CALLERS = frozenset({"<module>", "main", "cmd", "_run_module_as_main"})
 _TP0 = regex(r"\bTP0\b")
-_CALL = regex(r"(?:\w[\w.]* = )?(?:\w+\.)+(?P<function>\w+)\(")
+_CALL = regex(r"(?:return |await )?(?:\w[\w.]* = )?(?:\w+\.)+(?P<function>\w+)(?:\(|$)")
 #: the first rank, or one that may be it
 _FIRST = regex(r"\bTP0\b|^pid\d")
 
@@ -147,12 +147,14 @@ def _proven(frames: tuple[StackFrame, ...], code: str, stacks: StackRules, loop:
 
 
 def _of_others(run: Run, cause: Candidate, stacks: StackRules, loop: str) -> str:
-    """The phase that the frames of another rank's failure prove; "" where the cause has frames of its own."""
+    """The phase that another line of the failure names, or the frames of another rank's prove; "" where the cause
+    has frames of its own."""
     if cause.frames:
         return ""
     failed = (block for block in run.errors.blocks if block.fatal and not block.main and block.frames)
     phases = (_proven((*reversed(block.frames),), block.code, stacks, loop) for block in failed)
-    return next(filter(None, phases), "")
+    named = (other.phase for other in run.errors.all() if other.fatal and other.phase not in _VAGUE)
+    return next(filter(None, phases), "") or next(named, "")
 
 
 def _traceback_of(run: Run, cause: Candidate) -> tuple[StackFrame, ...]:

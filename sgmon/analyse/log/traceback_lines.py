@@ -70,8 +70,9 @@ def take_line(
     for rule in found:
         if block.best is None or rule.closeness < block.best.grade:
             rank = block.rank or index_of_dead(body, log)
+            phase = rule.phase or (block.best.phase if block.best is not None else "")
             block.best = Candidate(
-                rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=rule.phase
+                rule.name, rule.closeness, number, body, rank, block.fatal, seen_t, True, phase=phase
             )
     other = _QUOTED.match(body) if "RayTaskError(" in body else None
     if other and block.quoted is None:

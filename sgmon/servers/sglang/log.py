@@ -134,7 +134,7 @@ RULES = LogRules(
     ),
     fatal_header=regex(
         r"hit an exception|^Fatal Python error|warmup error:|^router init state: Traceback"
-        r"|^Exception in (?:Controller\w+|Model\w+|run_tp_server):"  # up to 0.2
+        r"|\bException in (?:Controller\w+|Model\w+|run_tp_server):"  # up to 0.2
     ),
     # logged, and the server goes on (0.5.17 lifespan@http_server.py, 0.5.18 freeze_gc)
     benign_header=regex(

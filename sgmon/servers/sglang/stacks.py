@@ -37,7 +37,7 @@ STACKS = StackRules(
         " | StandaloneWorker.__init__ | MultiLayerEagle*.__init__ | FrozenKVMTPWorker.__init__"
     ),
     loops=(
-        "event_loop_* | recv_requests | dispatch_event_loop | run_event_loop | get_next_batch_to_run"
+        "event_loop_* | recv_requests | dispatch_event_loop | run_event_* | get_next_batch_to_run"
         " | get_new_batch_prefill | _get_new_batch_prefill_raw | loop_for_forward"
     ),
     serving="*@uvicorn/ < launch_server | run@runners.py < _setup_and_run_http_server | *@granian/",
