@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.log.loading import fold
 
@@ -164,3 +165,21 @@ def test_a_bind_error_outranks_the_ready_line() -> None:
     )
     state = fold(text)
     assert (state.outcome, state.bind_error_line, state.ready_line) == ("crashed", 1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'Traceback (most recent call last):\n  File "/x/{{}}.py", line 1, in f\n    g()\nValueError: no\n{SIGQUIT}',
+        f'Traceback (most recent call last):\n  File "/x/a.py", line 1, in {{}}\n    g()\nValueError: no\n{SIGQUIT}',
+        f'Traceback (most recent call last):\n  File "/x/a.py", line 1, in f\n    g("{{}}")\nValueError: {{}}\n{SIGQUIT}',
+        "[W socket.cpp:755] [c10d] The IPv6 network addresses of (head, 5000) cannot be retrieved (gai error: -2 - {}).\n",
+        "[W socket.cpp:755] [c10d] The IPv6 network addresses of ({}, 5000) cannot be retrieved (gai error: -2 - no).\n",
+    ],
+)
+def test_no_part_of_an_error_holds_a_secret(text: str) -> None:
+    secret = "hf_abcdefghijklmnopqrst"
+    head = "[2026-02-01 10:00:20] server_args=ServerArgs(model_path='/m', tp_size=2, port=30000)\n"
+    state = fold(head + text.replace("{}", secret))
+    assert state.error is not None or state.unresolved is not None
+    assert secret not in repr(replace(state, last_line=None))

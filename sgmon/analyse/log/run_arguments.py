@@ -7,7 +7,7 @@ from msgspec import Struct
 from sgmon.analyse.log.lines import LOOK
 from sgmon.model.server import ServerArgs
 from sgmon.servers.family import LogRules
-from sgmon.text import clean
+from sgmon.text import safe
 
 #: Lines before its arguments in which a start says its version.
 SAID_BEFORE = 3
@@ -43,7 +43,7 @@ class RunArguments(Struct):
         """Read the version in a line, if there is one; the first one counts."""
         version = self.log.version.search(body[:4000])
         if version:
-            self.newest = (number, clean(version[1]))
+            self.newest = (number, safe(version[1]))
             self.version = self.version or self.newest[1]
 
     def next_start(self, number: int) -> RunArguments:

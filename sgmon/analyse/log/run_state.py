@@ -20,7 +20,7 @@ from sgmon.model.stacks import Frame as StackFrame
 from sgmon.patterns import regex
 from sgmon.servers import registry
 from sgmon.servers.family import StackRules
-from sgmon.text import clean, safe
+from sgmon.text import safe
 
 #: Longest error text kept.
 ERROR_TEXT = 1_000
@@ -289,5 +289,5 @@ def _place(stack: tuple[StackFrame, ...]) -> str:
     """ "function (file.py:12)": the innermost frame outside of the standard library; "" without one."""
     for frame in stack:
         if "/lib/python" not in frame.file or "-packages/" in frame.file:
-            return clean(f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})", 100)
+            return safe(f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})", 100)
     return ""

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from sgmon.model.log import Unresolved
 from sgmon.patterns import regex
-from sgmon.text import clean
+from sgmon.text import safe
 
 #: of torch/csrc/distributed/c10d/socket.cpp
 HINT = "cannot be retrieved (gai error"
@@ -27,7 +27,7 @@ def unresolved_in(body: str, line: int, before: Unresolved | None) -> Unresolved
     match = _LINE.search(body) if HINT in body else None
     if match is None or match["code"] == _OTHER_FAMILY:
         return before
-    host, port = clean(match["host"], 120), int(match["port"])
+    host, port = safe(match["host"], 120), int(match["port"])
     if before is not None and (before.host, before.port) == (host, port):
         return replace(before, times=before.times + 1)
-    return Unresolved(host, port, clean(match["words"], 80), line)
+    return Unresolved(host, port, safe(match["words"], 80), line)
