@@ -207,6 +207,7 @@ class LogState(Struct, frozen=True):
     dummy_health_line: int | None = None
     unresolved: Unresolved | None = None  # the last one
     sigterm_line: int | None = None
+    interrupted_line: int | None = None  # the traceback of a Ctrl-C
     longest_gap: QuietGap | None = None
     warnings: int = 0
     errors: int = 0
@@ -227,6 +228,13 @@ class LogState(Struct, frozen=True):
     def run_lines(self) -> int:
         """Lines of the last start in this file."""
         return max(0, self.lines - self.run_line + 1)
+
+    @property
+    def stopped_by(self) -> str:
+        """What its stop in ``sigterm_line`` was; "" where nobody stopped it."""
+        if self.sigterm_line is None:
+            return ""
+        return "Ctrl-C" if self.interrupted_line == self.sigterm_line else "SIGTERM"
 
     def is_dated(self, seen_t: float | None) -> bool:
         """Whether text that was read at ``seen_t`` is known to be of then, not older by nobody knows how much."""

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sgmon.analyse.log.envelope_writers import container
-from sgmon.analyse.log.summary import text
+from sgmon.analyse.log.summary import headline, text
 from sgmon.model import LogError, QuietGap
 from tests.log.loading import fold
 
@@ -47,3 +47,12 @@ def test_what_was_survived_comes_after_the_other_rows() -> None:
 )
 def test_where_a_collector_names_the_writer(found: object, name: str) -> None:
     assert container(found) == name
+
+
+def test_ctrl_c_is_no_sigterm() -> None:
+    load = "[2026-01-29 13:12:38 TP0] Load weight begin. avail mem=1.0 GB\n"
+    ctrl_c = (
+        'Traceback (most recent call last):\n  File "/x/launch_server.py", line 1, in <module>\nKeyboardInterrupt\n'
+    )
+    assert "stopped by Ctrl-C, line 2" in headline(fold(load + ctrl_c))
+    assert "SIGTERM" not in text(fold(load + ctrl_c), "server.log")

@@ -58,6 +58,11 @@ class Context(Struct, frozen=True):
         """ "in the weight load", "while importing"."""
         return self.during(self.phase)
 
+    @property
+    def stage(self) -> str:
+        """ "in the weight load", "after it was ready"."""
+        return "after it was ready" if self.has_been_ready else self.in_phase
+
     def during(self, phase: str) -> str:
         """The same of a phase; "in an unknown phase" where it is a mere guess."""
         return "in an unknown phase" if self.guessed or not phase else self.phases.during(phase)

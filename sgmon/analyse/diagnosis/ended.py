@@ -18,12 +18,16 @@ _CTRL_C = "keyboard_interrupt"
 
 
 def shut_down(context: Context) -> Verdict | None:
-    """The log has the server's own word that it was sent SIGTERM, and no failure before it that ends a server."""
+    """The log has the server's own word that it was sent SIGTERM, or shows a Ctrl-C, and no failure before
+    it that ends a server."""
     log = context.snapshot.log
     if log.sigterm_line is None:
         return None
     if log.error is not None and log.error.line < log.sigterm_line and not _was_survived(context, log.error):
         return None
+    if log.stopped_by == "Ctrl-C":
+        fact = Evidence("log", f"line {log.sigterm_line}: a traceback that ends with KeyboardInterrupt")
+        return _ended(context, f"the server was stopped by Ctrl-C {context.stage}", fact)
     fact = Evidence("log", f"SIGTERM is in log line {log.sigterm_line}")
     if context.launcher is None:
         return _ended(context, "the server was shut down by SIGTERM and is gone", fact)
@@ -60,10 +64,10 @@ def ended(context: Context, order: Order) -> Verdict | None:
     nobody_before = order.first is None or order.first is launcher
     if launcher is not None and was_asked(launcher) and nobody_before:
         fact = Evidence("proc", "somebody asked it to end: a time-out, Kubernetes, Ctrl-C or kill")
-        return _ended(context, f"the launcher {how_it_ended(launcher)} {_stage(context)}", _how(context, order), fact)
+        return _ended(context, f"the launcher {how_it_ended(launcher)} {context.stage}", _how(context, order), fact)
     if asked and all(was_asked(death) or not death.violent for death in dead) and len(asked) > 1:
         return _ended(
-            context, f"its processes were asked to end {_stage(context)}: Ctrl-C or kill", _how(context, order)
+            context, f"its processes were asked to end {context.stage}: Ctrl-C or kill", _how(context, order)
         )
     if context.snapshot.log.error is not None:
         return None
@@ -108,7 +112,7 @@ def interrupted(context: Context) -> Verdict | None:
     if error is None or error.kind != _CTRL_C:
         return None
     fact = Evidence("log", f"line {error.line}: {clean(error.text, 160)}")
-    return _ended(context, f"the server was stopped by Ctrl-C {_stage(context)}", fact)
+    return _ended(context, f"the server was stopped by Ctrl-C {context.stage}", fact)
 
 
 def _ended(context: Context, headline: str, *facts: Evidence, rule: str = "ended") -> Verdict:
@@ -118,10 +122,6 @@ def _ended(context: Context, headline: str, *facts: Evidence, rule: str = "ended
 def _how(context: Context, order: Order) -> Evidence:
     death = order.first or (*order.candidates, *order.taken)[0]
     return Evidence("proc", f"{who(context, death)} {how_it_ended(death)}", death.rank, death.pid)
-
-
-def _stage(context: Context) -> str:
-    return "after it was ready" if context.has_been_ready else context.in_phase
 
 
 def _phase(context: Context) -> str:

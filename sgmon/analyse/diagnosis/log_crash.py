@@ -69,6 +69,5 @@ def _told_headline(context: Context, error: LogError) -> str:
     clock = next((c for c in context.snapshot.clocks if pid is not None and c.pid == pid), None)
     if clock is None:
         return ""
-    stage = "after it was ready" if context.has_been_ready else context.in_phase
     how = by_signal(line.signal) if line is not None and line.signal is not None else "has died"
-    return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) {how} {stage}"
+    return f"{clock.rank or f'the {context.label(clock.role)}'} (pid {clock.pid}) {how} {context.stage}"

@@ -68,6 +68,7 @@ def renumbered(state: LogState, numbers: list[int]) -> LogState:
         dummy_health_line=maybe(state.dummy_health_line),
         unresolved=state.unresolved and replace(state.unresolved, line=real(state.unresolved.line)),
         sigterm_line=maybe(state.sigterm_line),
+        interrupted_line=maybe(state.interrupted_line),
         run_line=real(state.run_line),
     )
 

@@ -75,6 +75,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         dummy_health_line=run.milestones.dummy_line,
         unresolved=run.unresolved,
         sigterm_line=run.error_lines.sigterm_line,
+        interrupted_line=run.errors.interrupted_line,
         gate_open=run.milestones.gate_open,
         warnings=run.warnings,
         errors=run.errors.errors,

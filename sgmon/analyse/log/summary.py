@@ -126,7 +126,7 @@ def headline(state: LogState) -> str:
         words = catalogue.of_family(state.family).error_words(state.error.kind)
         return f"CRASHED {during}{several}: {words}{rank}, line {state.error.line}; {where}"
     if state.outcome == "ready":
-        stopped = f"; stopped by SIGTERM, line {state.sigterm_line}" if state.sigterm_line else ""
+        stopped = f"; stopped by {state.stopped_by}, line {state.sigterm_line}" if state.sigterm_line else ""
         return f"READY{several}: line {state.ready_line or state.dummy_health_line}{stopped}"
     if state.outcome == "unhealthy":
         return f"UNHEALTHY{several}: ready in line {state.ready_line}, then a failed health check"
@@ -135,7 +135,7 @@ def headline(state: LogState) -> str:
     if not state.family:
         return "UNFINISHED in an unknown phase: no line says which server wrote this, and none is of a start"
     if state.sigterm_line:
-        return f"UNFINISHED {place}{several}: stopped by SIGTERM, line {state.sigterm_line}; {where}"
+        return f"UNFINISHED {place}{several}: stopped by {state.stopped_by}, line {state.sigterm_line}; {where}"
     return f"UNFINISHED {place}{several}; {where}. Text alone cannot tell slow from hung."
 
 
