@@ -15,6 +15,8 @@ STACK_FRESH_S = 30.0
 _TOGETHER_S = 10.0
 
 
+#: ranks that have their titles, and of which nothing else is seen, begin with it; after so long they may be anywhere
+GUESS_S = 20.0
 #: what is seen by the first look at the processes may be of any age
 _FIRST_LOOK_S = 2.0
 #: roles of processes that the launcher starts after its own imports
@@ -124,7 +126,7 @@ def is_guess(snapshot: Snapshot) -> bool:
     if phase in ("launch", "spawn"):
         dead_before = any(c.gone_t is not None and c.alive_t is None for c in snapshot.clocks)
         return dead_before and not born_later
-    return not born_later
+    return not born_later or (phase == "dist_init" and snapshot.t - came_t >= GUESS_S)
 
 
 def _from_processes(snapshot: Snapshot) -> str:

@@ -134,6 +134,9 @@ def _piped(hop: _Hop) -> LogTarget:
     if kept is not None:
         return kept
     reader = output_readers.anywhere(hop.root, hop.pid, hop.target)
+    if reader is None and output_readers.reads_itself(hop.root, hop.pid, hop.target):
+        why = "the program reads its output itself, as the kernel of a notebook does, and keeps it in no file"
+        return unread("pipe", hop.source, why, GIVE_LOG)
     if reader is None:
         return _nobody(hop)
     source = f"{hop.source} -> pipe -> {reader.name} (pid {reader.pid})"

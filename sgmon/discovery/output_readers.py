@@ -55,6 +55,15 @@ def anywhere(root: str, pid: int, target: str) -> Reader | None:
     return None
 
 
+def reads_itself(root: str, pid: int, target: str) -> bool:
+    """Whether the process has the reading end of its own output, as the kernel of a notebook has."""
+    try:
+        held = [fd for fd, its in fds.read(root, pid).items() if its == target]
+        return any(not _writes(root, pid, fd) for fd in held)
+    except OSError:
+        return False
+
+
 def of_terminal(root: str, pid: int, target: str) -> Iterator[Reader]:
     """``script`` above the terminal, or the commands that tmux pipe-pane has started (of any pane)."""
     index = _PTS.match(target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from sgmon.model import Event, ServerReading, Snapshot, Verdict
+from sgmon.model import Event, Role, ServerReading, Snapshot, Verdict
 from sgmon.watch.auto_stacks import APART_S, AutoStacks
 from tests.diagnosis.world import World
 
@@ -105,3 +105,27 @@ def test_the_stack_of_a_rank_that_never_moved_again_stays_true() -> None:
     assert (world.verdict.state, world.verdict.odd_ranks) == ("stalled", ("TP1",))
     world.run(600)
     assert (world.verdict.state, world.verdict.odd_ranks) == ("stalled", ("TP1",))
+
+
+def test_a_long_watch_without_log_and_stacks_names_no_phase() -> None:
+    """The ranks were seen to import and got their titles: they had been "distributed initialisation" for good."""
+    world = World(2, gpu=False)
+    for rank in world.ranks:
+        rank.does(role=Role.IMPORTING)
+        rank.compute()
+    world.run(8)
+    for rank in world.ranks:
+        rank.does(role=Role.WORKER)
+    world.run(4)
+    assert world.verdict.phase == "dist_init"
+    world.run(60)
+    assert world.verdict.state in ("progressing", "slow") and world.verdict.phase == ""
+    assert world.verdict.headline.startswith("unknown phase: ")
+    assert [gap.remedy for gap in world.verdict.missing if gap.signal == "phase"] == [
+        "press D, or: sgmon stacks; or give the file with --log"
+    ]
+    for rank in world.ranks:
+        world.dump(rank.name, *PROFILE, samples=1)
+    world.run(5)
+    assert world.verdict.phase == "kv_cache"
+    assert not [gap for gap in world.verdict.missing if gap.signal == "phase"]

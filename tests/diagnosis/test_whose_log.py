@@ -153,3 +153,19 @@ def test_a_server_that_answers_is_ready_whatever_the_other_writes() -> None:
     verdict = watch.look(1.0)
     assert (verdict.state, verdict.rule, verdict.phase) == ("ready", "ready", "serving")
     assert "the server of pid 90 writes into the same file" in texts(verdict)
+
+
+def test_a_server_that_loads_beside_a_ready_one_with_the_same_log_is_seen_to_work() -> None:
+    """The other one's ready line had made it unknown until it was ready itself."""
+    watch = Watch(BEGUN + args_line(31002) + READY, RANKS, writers=(90,))
+    refused = PortReading("127.0.0.1", 31002, "refused")
+    watch.store.step(Event(watch.t, "port", refused))
+    assert watch.look(1.0).rule == "shared-log"
+    for _ in range(30):
+        watch.change(1, cpu_s=(watch.processes[1].cpu_s or 0.0) + 1.0)
+        verdict = watch.look(1.0)
+    assert (verdict.state, verdict.rule, verdict.phase) == ("progressing", "shared-log", "")
+    assert "the server of pid 90 writes into the same file" in verdict.headline
+    for _ in range(60):
+        verdict = watch.look(1.0)
+    assert (verdict.state, verdict.rule) == ("unknown", "shared-log"), "nothing moves any more"

@@ -102,6 +102,14 @@ def test_a_tcp_connection_names_its_other_end(tmp_path):
     assert found.missing.why == "the server writes into a TCP connection to 127.0.0.1:31777"
 
 
+def test_the_kernel_of_a_notebook_reads_its_output_itself(tmp_path):
+    fake = FakeProc(tmp_path)
+    out = {1: "pipe:[7]", 2: "pipe:[7]", 40: "pipe:[7]"}
+    fake.add(100, ["python", "-m", "ipykernel_launcher"], fds=out, flags={1: WRITE, 2: WRITE, 40: 0o100000})
+    found = logfile.find(inner.of(str(fake), 100))
+    assert found.missing is not None and found.missing.why.startswith("the program reads its output itself")
+
+
 def test_deleted_files_are_read_on_local_disks_alone(tmp_path):
     found, fake = target(tmp_path, {1: "/log/x (deleted)", 2: "/log/x (deleted)"})
     assert (found.path, found.kind, found.inner_path) == (f"{fake}/100/fd/2", "deleted", "/log/x")

@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 
 from sgmon.analyse.diagnosis import silence_limits, usual
 from sgmon.analyse.family import family_of
-from sgmon.analyse.phase import is_guess, version_of
+from sgmon.analyse.phase import GUESS_S, is_guess, version_of
 from sgmon.model import Process, Rank, RankState, Role, ServerArgs, Snapshot
 from sgmon.servers.family import ServerFamily
 from sgmon.servers.phases import PhaseTable
@@ -50,8 +50,13 @@ class Context(Struct, frozen=True):
 
     @property
     def phase_words(self) -> str:
-        """ "weight load"."""
-        return self.phases.words(self.phase)
+        """ "weight load"; "unknown phase" where it has been a mere guess for long."""
+        return "unknown phase" if self.guessed_long else self.phases.words(self.phase)
+
+    @property
+    def guessed_long(self) -> bool:
+        """Nothing proves the phase, and it has been watched for so long that stacks could have."""
+        return self.guessed and self.t - (self.snapshot.server_seen_t or 0.0) >= GUESS_S
 
     @property
     def in_phase(self) -> str:

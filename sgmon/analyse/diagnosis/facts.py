@@ -159,6 +159,9 @@ def missing_signals(context: Context) -> tuple[Missing, ...]:
         known = next((gap for gap in server.missing if gap.signal == "log"), None)
         words = _OUTPUT.get(server.log_kind, "the server writes no file")
         found.setdefault("log", known or Missing("log", words, "give --log FILE"))
+    if context.guessed_long and context.ranks:
+        why = "neither a line of the log nor a stack proves how far the start has come"
+        found.setdefault("phase", Missing("phase", why, "press D, or: sgmon stacks; or give the file with --log"))
     for probe in snapshot.probes:
         if probe.in_flight_since_t is not None and snapshot.t - probe.in_flight_since_t > 10:
             hung = lasting(snapshot.t - probe.in_flight_since_t)

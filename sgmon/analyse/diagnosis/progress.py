@@ -43,7 +43,10 @@ def cpu_alone(context: Context) -> float | None:
     works = any(v.stack is not None and (v.stack.works or v.stack.moving) for v in context.ranks)
     shares = [v.clock.cpu_share_alone for v in context.ranks if v.clock is not None and v.active(context.t)]
     share = max((one for one in shares if one is not None), default=1.0)
-    limit_s = silence_limits.cpu_alone_s(context.phases.of(context.phase), mixed=mixed, share=share)
+    phase = context.phases.of(context.phase)
+    if context.guessed_long:  # it may be any of them
+        phase = max(context.phases.phases, key=lambda one: one.cpu_alone_s)
+    limit_s = silence_limits.cpu_alone_s(phase, mixed=mixed, share=share)
     return alone if alone >= limit_s and not works else None
 
 

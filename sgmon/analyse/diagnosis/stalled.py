@@ -191,7 +191,7 @@ def busy_for_nothing(context: Context, alone_s: float) -> Verdict:
 
 def _headline(context: Context, blame: Blame | None) -> str:
     if blame is not None:
-        stage = context.phases.during(blame.culprits[0].phase)
+        stage = context.during(blame.culprits[0].phase)
         who = plural(len(blame.waiters), "other rank")
         waits = f"{who} {verb(blame.waiters, 'waits', 'wait')} for {verb(blame.culprits, 'it', 'them')}"
         return f"{_absence(blame)} {stage}; {waits}"
@@ -208,7 +208,7 @@ def _headline(context: Context, blame: Blame | None) -> str:
         what = (
             f", in {only.stack.frame}" if works and only.stack is not None else f": it {doing(only, context.t).words}"
         )
-        return f"{only.label} makes no progress {context.phases.during(only.phase)}{what}"
+        return f"{only.label} makes no progress {context.during(only.phase)}{what}"
     return f"no activity {stage}, on any of {plural(len(context.ranks), 'rank')}"
 
 

@@ -64,7 +64,7 @@ RULES: tuple[Rule, ...] = (
 #: changes into these are shown at once; others must hold for a moment, so that the line does not flap
 _AT_ONCE = frozenset({"crashed", "ended", "stopped", "ready", "stalled", "suspect", "will-fail"})
 HOLD_S = 2.0
-#: states in which a phase that is a mere guess is left out
+#: states in which a phase that is a mere guess is left out at once
 _ENDS_A_PHASE = frozenset({"crashed", "ended", "stopped", "unknown"})
 #: states that are left at once: what a process that runs again has been does not linger
 _OVER_AT_ONCE = frozenset({"waiting", "stopped"})
@@ -80,7 +80,7 @@ def diagnose(snapshot: Snapshot) -> Verdict:
     judged = _judge(context)
     if judged is snapshot.verdict:  # no new word: what was added to it stands in it
         return settle(snapshot, judged)
-    if context.guessed and judged.state in _ENDS_A_PHASE:
+    if context.guessed_long or (context.guessed and judged.state in _ENDS_A_PHASE):
         judged = replace(judged, phase="")
     found = with_forecast(context, with_cause(snapshot, judged))
     holders = foreign_holders(snapshot) if found.state != "ready" else ()

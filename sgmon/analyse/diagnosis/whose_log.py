@@ -6,6 +6,7 @@ from sgmon.analyse.diagnosis.absent import expected_ranks
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.ready import port_is_ours
 from sgmon.model import ESSENTIAL_ROLES, Evidence, NextStep, Role, Verdict
+from sgmon.model.rank import FRESH_S
 from sgmon.servers.family import Discovery
 from sgmon.text import clean
 from sgmon.units import duration, rank_list
@@ -75,6 +76,8 @@ def shared_log(context: Context) -> Verdict | None:
     false_ready = log.ready_line is not None and port is not None and port.answer == "refused"
     if log.error is None and log.sigterm_line is None and not false_ready:
         return None
+    if log.error is None and log.sigterm_line is None and _works(context):
+        return _goes_on(context, others)
     return Verdict(
         "unknown",
         f"whose lines the log has ({_last_word(context)}) is not known: "
@@ -82,6 +85,24 @@ def shared_log(context: Context) -> Verdict | None:
         confidence=0.7,
         rule="shared-log",
         evidence=(*_error_facts(context), *_facts(context, others)),
+        next=(NextStep("Give each server a log of its own"),),
+    )
+
+
+def _works(context: Context) -> bool:
+    """Whether a rank or the launcher of this server was seen to move lately."""
+    marks = (clock.marks[0].t for clock in context.snapshot.clocks if clock.gone_t is None and clock.marks)
+    return context.t - max(marks, default=-FRESH_S - 1.0) <= FRESH_S
+
+
+def _goes_on(context: Context, others: tuple[int, ...]) -> Verdict:
+    """The other server is ready, and this one still starts."""
+    return Verdict(
+        "progressing",
+        f"its processes work; in which phase they are is not known: {_who_writes(others)}",
+        confidence=0.6,
+        rule="shared-log",
+        evidence=_facts(context, others),
         next=(NextStep("Give each server a log of its own"),),
     )
 
