@@ -7,21 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 
 from sgmon import paths
+from sgmon.collect.compile_caches import CACHES
 from sgmon.proc import locks
-from sgmon.servers import registry
 
 #: a build lock younger than this may belong to a build that is going on
 STALE_LOCK_S = 300.0
 LOOKED_AT_MOST = 20_000
-#: where the dependencies of servers compile to
-CACHES = (
-    ("TORCH_EXTENSIONS_DIR", "~/.cache/torch_extensions"),
-    ("FLASHINFER_WORKSPACE_BASE", "~/.cache/flashinfer"),
-    ("TRITON_CACHE_DIR", "~/.triton"),
-    ("TVM_FFI_CACHE_DIR", "~/.cache/tvm-ffi"),
-    ("AITER_JIT_DIR", "~/.aiter"),
-    *((variable, default) for family in registry.families() for variable, default, _ in family.compile_caches),
-)
+#: where a build may have left a lock: of Triton its whole folder
+_LOCKING = (("TRITON_CACHE_DIR", "~/.triton"), *CACHES)
 
 
 #: tvm-ffi locks its file "lock" by flock and leaves it there (tvm_ffi/utils/lockfile.py, 0.1.11)
@@ -33,7 +26,7 @@ def folders(environ: Mapping[str, str], *, without: frozenset[str] = frozenset()
     home = environ.get("HOME") or str(paths.home())
     return [
         environ.get(variable) or default.replace("~", home, 1)
-        for variable, default in CACHES
+        for variable, default in _LOCKING
         if variable not in without
     ]
 

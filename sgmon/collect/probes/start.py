@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import Mapping
 
+from sgmon.collect.compile_caches import CACHES
 from sgmon.collect.probes.base import Watched
 from sgmon.collect.probes.model_files import model_folders
 from sgmon.discovery import inner
@@ -33,14 +34,11 @@ _LOOKED_BYTES = 1 << 30
 _LOOKED_FILES = 64
 #: files of the caches of compiled kernels that are counted: whether there are any is what counts
 _COUNTED_FILES = 64
-#: (variable, usual place) of what the servers' dependencies compile
-_CACHES = (
+#: all that a start fills
+_FILLED = (
     ("TORCHINDUCTOR_CACHE_DIR", "/tmp/torchinductor_USER"),
     ("TRITON_CACHE_DIR", "~/.triton/cache"),
-    ("TORCH_EXTENSIONS_DIR", "~/.cache/torch_extensions"),
-    ("FLASHINFER_WORKSPACE_BASE", "~/.cache/flashinfer"),
-    ("TVM_FFI_CACHE_DIR", "~/.cache/tvm-ffi"),
-    ("AITER_JIT_DIR", "~/.aiter"),
+    *CACHES,
 )
 
 
@@ -117,11 +115,7 @@ def compile_caches(environ: Mapping[str, str]) -> list[str]:
     """Where a start with this environment keeps compiled kernels and graphs."""
     home = environ.get("HOME") or "/root"
     user = environ.get("USER") or environ.get("LOGNAME") or os.path.basename(home)
-    own = [(variable, path) for family in registry.families() for variable, path, _ in family.compile_caches]
-    return [
-        environ.get(variable) or path.replace("~", home, 1).replace("USER", user)
-        for variable, path in (*_CACHES, *own)
-    ]
+    return [environ.get(variable) or path.replace("~", home, 1).replace("USER", user) for variable, path in _FILLED]
 
 
 def telling(environ: dict[str, str]) -> tuple[tuple[str, str], ...]:
