@@ -1,4 +1,4 @@
-"""The health request by the standard library alone: for one look, and for a collector on a machine without httpx."""
+"""The health request by the standard library alone: for one look, and for a collector where httpcore is missing."""
 
 from __future__ import annotations
 
