@@ -28,8 +28,9 @@ from tui_app.stopping import Watchdog
 from tui_app.themes import DEFAULT_THEME, SGMON_DARK, SGMON_LIGHT, SHORT_NAMES, keep
 
 if TYPE_CHECKING:
-    from textual.command import Provider
+    from textual.command import CommandListItem, Provider
     from textual.theme import Theme
+    from textual.widget import AwaitMount
 
     from sgmon.model import Snapshot
 
@@ -102,6 +103,7 @@ class SgmonApp(CellApp):
 
     def on_mount(self) -> None:
         self.set_keymap(self._known_keys())
+        self.set_class(self.ascii_only, "-ascii")
         if self._cells is not None and self.has_late_answer:
             self._cells.expect_late_answer()
         self._running_loop = asyncio.get_running_loop()
@@ -245,6 +247,15 @@ class SgmonApp(CellApp):
             ("on a worker's page", [*DetailScreen.BINDINGS, *LinesScreen.BINDINGS]),
             ("on a GPU's page", [*GpuScreen.BINDINGS, *LinesScreen.BINDINGS]),
         ]
+
+    def action_command_palette(self) -> None:
+        from textual.command import CommandPalette
+
+        if not CommandPalette.is_open(self):
+            self.push_screen(CommandPalette(placeholder="Search for commands", id="--command-palette"))
+
+    def search_commands(self, commands: Sequence[CommandListItem], placeholder: str = "") -> AwaitMount:
+        return super().search_commands(commands, placeholder.rstrip("…"))  # --ascii
 
     def action_report(self) -> None:
         from tui_app.report_screen import ReportScreen

@@ -14,12 +14,13 @@ from tui_app.own_keys import checked
 from tui_app.themes import SGMON_DARK, SGMON_LIGHT, SHORT_NAMES
 
 
-def mistakes(theme: str, keys: Mapping[str, str]) -> list[str]:
-    """A sentence on each choice that the screen cannot use."""
+def mistakes(theme: str, keys: Mapping[str, str], theme_from: str = "") -> list[str]:
+    """A sentence on each choice that the screen cannot use. theme_from: the file or variable that names the theme."""
     themes = {SGMON_DARK.name, SGMON_LIGHT.name, *BUILTIN_THEMES}
     found = checked(keys, [one.id for _, one in _bindings()])[1] if keys else []
     if theme and theme not in themes and theme not in SHORT_NAMES:
-        found.insert(0, f"no theme {theme!r}; there are: auto, dark, light, {', '.join(sorted(themes))}")
+        where = f"{theme_from}: " if theme_from else ""
+        found.insert(0, f"{where}no theme {theme!r}; there are: auto, dark, light, {', '.join(sorted(themes))}")
     return found
 
 

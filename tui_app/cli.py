@@ -154,13 +154,15 @@ def _config_mistakes(code: int) -> int:
     """Say what the screen will not take of the choices: a theme, a key."""
     from sgmon.config import choices, keymap
 
-    theme = next((str(one.value) for one in choices() if one.option.name == "theme" and one.source != "default"), "")
+    if code != 0:  # said already
+        return code
+    theme = next((one for one in choices() if one.option.name == "theme" and one.source != "default"), None)
     keys = keymap()
-    if code != 0 or not (theme or keys):
+    if theme is None and not keys:
         return code
     from tui_app.choice_check import mistakes
 
-    found = mistakes(theme, keys)
+    found = mistakes("" if theme is None else str(theme.value), keys, "" if theme is None else theme.source)
     print("".join(f"sgmon: {words}\n" for words in found), end="", file=sys.stderr)
     return 2 if found else code
 

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from sgmon.units import lasting
 from tui_app.no_engine import OPENING
-from tui_app.overview_hints import BEFORE, LEAVING, has_only_said, panel_hints
+from tui_app.overview_hints import BEFORE, LEAVING, LEAVING_REPLAY, has_only_said, panel_hints
 from tui_app.overview_keys import ANY_TIME, BINDINGS, PANEL_NAMES
 from tui_app.placing import Placing, apply, has_ended
 from tui_app.selecting import SelectableScreen
@@ -143,7 +143,7 @@ class Overview(SelectableScreen):
 
     def _show_hints(self, snapshot: Snapshot) -> None:
         if self._quit_is_asked:
-            self.hints.set_hints((), LEAVING)
+            self.hints.set_hints((), LEAVING_REPLAY if snapshot.replay else LEAVING)
         elif not self.panels:
             self.hints.set_hints((), BEFORE)
         else:

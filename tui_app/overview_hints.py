@@ -24,6 +24,7 @@ _REPLAY = (
 BEFORE = (("?", "help"), (":", "commands"), ("q", "quit"))
 #: after a first ``q``
 LEAVING = (("q", "again quits; the watch ends"), ("esc", "stay"))
+LEAVING_REPLAY = (("q", "again quits"), ("esc", "stay"))
 
 
 def has_only_said(snapshot: Snapshot) -> bool:

@@ -8,7 +8,7 @@ from sgmon.model import ESSENTIAL_ROLES, ActivityClock, FdTarget, Process, Rank,
 from sgmon.text import clean
 from sgmon.units import duration, lasting, percent, rate, size
 from widgets.line import Line
-from widgets.states import process_word
+from widgets.states import process_word, signal_label
 from widgets.worker_rows import blocked_in
 
 
@@ -99,7 +99,7 @@ def _signs(clock: ActivityClock | None, t: float) -> list[Line]:
         text = clean(mark.text, 160)
         rows.append(
             _fact(
-                clean(mark.signal, 14),
+                signal_label(mark.signal, 14),
                 f"{lasting(t - mark.t)} ago",
                 "strong",
                 ("" if text == mark.signal else text) + alone,

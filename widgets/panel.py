@@ -70,6 +70,10 @@ class Panel(Painted, Generic[View], can_focus=True):
         """What stands in the title row after the name."""
         return ()
 
+    def short_heading(self, view: View) -> Line:
+        """What stands there where the heading has no room."""
+        return self.heading(view)
+
     def corner(self, view: View) -> Line:
         """What stands at the right end of the title row."""
         return ()
@@ -168,9 +172,11 @@ class Panel(Painted, Generic[View], can_focus=True):
         left: Line = (name, (" ", "")) if self.names_itself else ((" ", ""),)
         right: Line = more
         if view is not None:
-            heading = self.heading(view)
-            left = (*left, *heading, (" ", "")) if heading else left
             right = (*self.corner(view), *more)
+            heading = self.heading(view)
+            if width_of((*left, *heading, *right)) + 2 > self.size.width:
+                heading = self.short_heading(view)
+            left = (*left, *heading, (" ", "")) if heading else left
         if self._late:
             right = (*right, (f" {self._late} ", "warn"))
         width = self.size.width

@@ -42,6 +42,10 @@ class PortPanel(Panel[PortView]):
     def heading(self, view: PortView) -> Line:
         return ((view.address, "dim"),)
 
+    def short_heading(self, view: PortView) -> Line:
+        """The number without the host."""
+        return ((f":{view.address.rpartition(':')[2]}", "dim"),) if ":" in view.address else ()
+
     def paint(self, view: PortView, width: int, height: int) -> Sequence[Line]:
         return paint(view)
 
@@ -152,7 +156,7 @@ def owner_lines(reading: PortReading) -> list[Line]:
         who = f"pid {listener.pid} {name}" if listener.pid is not None else "a process we may not see"
         queue = f", {listener.accept_queue} waiting" if listener.accept_queue else ""
         if listener.ours:
-            rows.append(((" listens: ", "dim"), (f"{who}, ours{queue}", "")))
+            rows.append(((" listens: ", "dim"), (f"the server, {who}{queue}", "")))
         elif listener.ours is False:
             rows.append(((" listens: ", "dim"), (f"ANOTHER PROCESS: {who}{queue}", "bad")))
         else:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sgmon.text import clean
+
 if TYPE_CHECKING:
     from sgmon.model import Process
+
+
+#: a sign of activity -> its name on the screen, where that is not the name of the field
+_SIGNALS = {"gpu_memory": "GPU mem"}
+
+
+def signal_label(signal: str, cells: int) -> str:
+    """What a piece of evidence or a sign of activity is called, on each page alike."""
+    return _SIGNALS.get(signal) or clean(signal, cells)
 
 
 class StateStyle(NamedTuple):

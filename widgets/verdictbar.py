@@ -13,7 +13,7 @@ from sgmon.units import duration, percent, plural, rough, state_age
 from widgets.ages import ago
 from widgets.line import Line, crop, join_ends, width_of, wrap
 from widgets.painted import Painted
-from widgets.states import state_style
+from widgets.states import signal_label, state_style
 
 if TYPE_CHECKING:
     from sgmon.model import Evidence, NextStep, Snapshot, Verdict, VerdictChange
@@ -113,14 +113,14 @@ def select(snapshot: Snapshot, note: str = "") -> VerdictView:
 
 
 def eta_words(snapshot: Snapshot) -> str:
-    """ "~1m40s to ready", "in 34s, usually 33s"; "" where there is no number."""
+    """ "~1m40s to ready", "after 34s, usually 33s"; "" where there is no number."""
     eta = snapshot.eta
     if eta.remains_s is not None:
         return f"~{duration(rough(eta.remains_s))} to ready"
     if eta.took_s is None:
         return ""
     usually = "" if eta.usual_s is None else f", usually {duration(eta.usual_s)}"
-    return f"in {duration(eta.took_s)}{usually}"
+    return f"after {duration(eta.took_s)}{usually}"
 
 
 def _history(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
@@ -235,12 +235,12 @@ def evidence_line(item: Evidence) -> Line:
     """ "  log  64/64 shards read, silent since 8m30s"."""
     words = clean(item.text, 400)
     rank = f"{item.rank} " if item.rank and item.rank not in words else ""
-    return ((f" {clean(item.signal, 8):<8} ", "info"), (rank, "odd"), (words, ""))
+    return ((f" {signal_label(item.signal, 8):<8} ", "info"), (rank, "odd"), (words, ""))
 
 
 def missing_line(signal: str, why: str, remedy: str) -> Line:
     """ "  gpu not seen: no NVML  (fix: ...)"."""
-    line: Line = ((f" {clean(signal, 8):<8} ", "dim"), (f"not seen: {clean(why, 200)}", "dim"))
+    line: Line = ((f" {signal_label(signal, 8):<8} ", "dim"), (f"not seen: {clean(why, 200)}", "dim"))
     return (*line, (f"; fix: {clean(remedy, 200)}", "dim")) if remedy else line
 
 

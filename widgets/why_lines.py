@@ -8,7 +8,7 @@ from sgmon.model import CauseHit, Missing, Snapshot, VerdictChange
 from sgmon.text import clean
 from sgmon.units import lasting, percent, rank_list, state_age
 from widgets.line import Line, wrap
-from widgets.states import state_style
+from widgets.states import signal_label, state_style
 
 
 def _cause_title(hit: CauseHit) -> Line:
@@ -39,7 +39,7 @@ def why_lines(snapshot: Snapshot, width: int) -> list[Line]:
         named = (item.rank and item.rank in item.text) or (item.pid and str(item.pid) in item.text)
         who = f"{item.rank} " if item.rank and not named else ""
         who += f"(pid {item.pid}) " if item.pid and not named else ""
-        line: Line = ((f" {clean(item.signal, 8):<8} ", "info"), (who, "odd"), (clean(item.text, 1000), ""))
+        line: Line = ((f" {signal_label(item.signal, 8):<8} ", "info"), (who, "odd"), (clean(item.text, 1000), ""))
         rows += wrap(line, width, indent=10)
     if not verdict.evidence:
         rows.append(((" no evidence named", "dim"),))
@@ -100,7 +100,7 @@ def _not_seen(snapshot: Snapshot, width: int) -> list[Line]:
     rows: list[Line] = [(), ((" not seen", "title"),)]
     for item, names in about.items():
         who = f"{clean(rank_list(names), 60)}: " if names else ""
-        line: Line = ((f" {clean(item.signal, 8):<8} ", "warn"), (who, ""), (clean(item.why, 600), ""))
+        line: Line = ((f" {signal_label(item.signal, 8):<8} ", "warn"), (who, ""), (clean(item.why, 600), ""))
         rows += wrap(line, width, indent=10)
         if item.remedy:
             rows += wrap(((" fix      ", "key"), (clean(item.remedy, 600), "accent")), width, indent=10)

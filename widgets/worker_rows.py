@@ -10,7 +10,7 @@ from sgmon.servers.registry import role_label
 from sgmon.text import clean
 from sgmon.units import plural, rank_list, rough
 from widgets.phases import natural_key
-from widgets.states import process_word
+from widgets.states import process_word, signal_label
 
 _RANK_ROLES = (Role.WORKER, Role.IMPORTING)
 _HELPER_ROLES = (Role.RESOURCE_TRACKER, Role.COMPILER, Role.OTHER)
@@ -26,7 +26,6 @@ _FRESH_S = 10
 #: a wait that is known this well says more than the system call
 _TELLING = 0.8
 _LOCKS = (WaitKind.LOCK, WaitKind.STALE_LOCK)
-_SIGNALS = {"gpu_memory": "GPU mem"}
 #: places that last a moment only, while a process uses less than a tenth of a core
 _ON_CPU, _NOT_PERMITTED = "on a CPU", "not permitted: ↵"
 _LIVELY = ("run", "sleep", "disk", "importing")
@@ -168,7 +167,7 @@ def last_activity(clock: ActivityClock | None, rank: Rank | None, t: float) -> t
     mark = rank.last_mark if rank is not None else max(clock.marks, key=lambda mark: mark.t, default=None)
     if mark is None:
         return "", rough(t - clock.since_t)
-    return _SIGNALS.get(mark.signal) or clean(mark.signal, 12), rough(t - mark.t)
+    return signal_label(mark.signal, 12), rough(t - mark.t)
 
 
 def blocked_in(process: Process, rank: Rank | None) -> tuple[str, str]:

@@ -177,7 +177,9 @@ def number(name: str, text: str | None, low: int, high: int) -> int | None:
 
 
 def _seconds(name: str, text: str, low: float, high: float) -> float:
-    value = seconds(name, text)
+    value = seconds_of(text)
+    if value is None:
+        raise UsageError(f"{name} {text!r} is no duration: try {low:g} to {high:g} seconds")
     if not low <= value <= high:
         raise UsageError(f"{name} {text} is out of range ({low:g} to {high:g} seconds)")
     return value

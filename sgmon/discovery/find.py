@@ -164,7 +164,9 @@ def _others(scan: Scan) -> str:
 
 
 def _looked_for(scan: Scan, settings: Settings) -> str:
-    words = f"{', '.join(family.launched_by for family in registry.families())}, among {len(scan.table)} processes"
+    number = len(scan.table)
+    among = f"among {number} process{'' if number == 1 else 'es'}"
+    words = f"{'; '.join(family.launched_by for family in registry.families())}; {among}"
     if settings.port is not None:
         words = f"a server with port {settings.port}: {words}"
     if 1 not in scan.table:

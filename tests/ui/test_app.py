@@ -368,6 +368,15 @@ async def test_ascii_only_sends_nothing_else(size: tuple[int, int]) -> None:
             assert own == []
         await give(engine, pilot, fakes.stuck(995.0))
         assert text_of(app).isascii()
+        app.notify("words", markup=False)
+        app.notify("a warning", severity="warning", markup=False)
+        for keys in ("M", "colon", "s"):  # a notice, the list of commands, one that is found in it
+            await pilot.press(keys)
+            await pilot.pause(0.1)
+            assert [row for row in rows_of(app) if not row.isascii()] == []
+        await pilot.press("escape", "escape", "s")
+        await pilot.pause()
+        assert text_of(app).isascii()
 
 
 async def test_panels_paint_only_when_their_view_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ from tui_app.cli import main
         # a FILE that cannot be read is wrong usage, whichever command is given it
         (["report", "--recording", "/no/such"], 2, "cannot open"),
         (["replay", "/no/such"], 2, "cannot open"),
+        (["status", "--interval", "-1"], 2, "--interval -1 is out of range (0.2 to 60 seconds)"),
         (["diff", "/no/such", "/no/such"], 2, "cannot read"),
         (["log", "/no/such"], 2, "cannot read"),
         (["replay", "/no/such/recording"], 2, "cannot open"),

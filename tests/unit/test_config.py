@@ -164,6 +164,15 @@ def test_completion_gives_files_and_what_its_help_says_loads_it(
     assert known[shell] in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_scenarios_themes_and_help(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("warmup-stuck", "solarized-light", "version"):
+        assert word in script
+    assert "warmup-stuck" not in full_parser().format_help()
+
+
 def test_the_man_page_has_every_command_and_key() -> None:
     from tools.write_man import page
     from tui_app.cli import COMMANDS
@@ -201,7 +210,23 @@ def test_a_mistake_in_the_file_is_told_where_the_file_is_shown(
 ) -> None:
     write(home, text)
     assert main(["config"]) == 2
-    assert words in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.count("sgmon: ") == 1 and words in said
+
+
+@pytest.mark.parametrize("text", ["themee = 1", 'interval = "fast"', "x = ["])
+def test_a_file_that_cannot_be_read_is_told_once(text: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(home, text)
+    assert main(["config"]) == 2
+    assert capsys.readouterr().err.count("config.toml") == 1
+
+
+def test_a_theme_that_there_is_not_is_told_with_who_names_it(
+    monkeypatch: pytest.MonkeyPatch, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SGMON_THEME", "blue")
+    assert main(["config"]) == 2
+    assert "SGMON_THEME: no theme 'blue'" in capsys.readouterr().err
 
 
 def test_the_ids_of_the_keys_are_listed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

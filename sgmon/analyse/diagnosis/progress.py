@@ -67,12 +67,10 @@ def _headline(context: Context, movers: list[Rank]) -> str:
             f"; {phrase(others, 'waits')} for it" if others and not any(v.active(context.t) for v in others) else ""
         )
         return f"{stage}: {phrase(compiling, 'compiles')} kernels{tail}"
-    loading = _load_words(context)
-    if loading:
-        return f"{stage}: {loading}"
-    bar = _bar(context)
-    if bar is not None:
-        return f"{stage}: {bar.done} of {bar.total}"
+    works = _somebody_works(context, movers)
+    counted = _load_words(context, works=works) or _bar_words(context)
+    if counted:
+        return f"{stage}: {counted}" if works else f"{stage}: {counted}, {_quiet(context)}"
     importing = [v for v in movers if v.importing]
     if importing and context.phase in ("launch", "spawn", "dist_init"):
         return phrase(importing, "imports its modules")
@@ -83,9 +81,18 @@ def _headline(context: Context, movers: list[Rank]) -> str:
     if not movers and context.t - context.helpers_t <= FRESH_S:
         return f"{stage}: the launcher and its helpers work"
     if not movers:
-        limit_s = context.limits().suspect_s
-        return f"{stage}: quiet for {since(context, context.activity_t)}, suspect after {duration(limit_s)}"
+        return f"{stage}: {_quiet(context)}"
     return f"{stage}: {_what_they_do(movers, context.t)}{tail}"
+
+
+def _somebody_works(context: Context, movers: list[Rank]) -> bool:
+    """Whether a rank is active, or something else that counts: a watched folder, a helper."""
+    return bool(movers) or context.t - max(context.files_t, context.helpers_t) <= FRESH_S
+
+
+def _quiet(context: Context) -> str:
+    """ "quiet for 10s, suspect after 15s"."""
+    return f"quiet for {since(context, context.activity_t)}, suspect after {duration(context.limits().suspect_s)}"
 
 
 def _what_they_do(movers: list[Rank], t: float) -> str:
@@ -116,15 +123,24 @@ def _with_a_sign(movers: list[Rank], t: float) -> list[Rank]:
     return [v for v in movers if (mark := v.last_mark) is not None and t - mark.t <= FRESH_S] or movers
 
 
-def _load_words(context: Context) -> str:
-    """ "27%, 507 MiB/s, 22s to go"; "" outside of the weight load or when nothing was counted."""
+def _load_words(context: Context, *, works: bool) -> str:
+    """ "27%, 507 MiB/s, 22s to go"; without the speed where nobody works now; "" outside of the weight load or when
+    nothing was counted."""
     load = load_of(context)
     if load is None:
         return ""
     parts = [percent(load.share * 100)] if load.share is not None else []
+    if not works:
+        return ", ".join(parts)
     parts += [rate(load.speed)] if load.speed and load.speed > 1e5 else []
     parts += [f"{duration(load.eta_s)} to go"] if load.eta_s and load.eta_s > 2 else []
     return ", ".join(parts)
+
+
+def _bar_words(context: Context) -> str:
+    """ "16 of 36" graphs; "" without a bar."""
+    bar = _bar(context)
+    return "" if bar is None else f"{bar.done} of {bar.total}"
 
 
 def _bar(context: Context) -> Bar | None:
