@@ -65,16 +65,20 @@ real-vllm:
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# Mutation testing of the analysis, docs/mutants.md: SEED and NUMBER draw the sample. MUTANTS_TESTS are the tests that may
+# Mutation testing of the analysis, docs/mutants.md: SEED and NUMBER draw the sample, SINCE (a revision of git) of lines
+# that changed since then alone. MUTANTS_TESTS are the tests that may
 # kill. The map of which test runs which line is made once (build/mutants.map; remove it after changes).
 SEED   ?= 18
 NUMBER ?= 200
-MUTANTS_TESTS ?= $(addprefix tests/,deaths diagnosis discovery foresight log logs/test_log_only.py logview nodes_view servers stacks unit vllm)
+SINCE  ?=
+MUTANTS_TESTS ?= $(addprefix tests/,deaths diagnosis discovery foresight log logs/test_log_only.py logs/test_earlier.py \
+    logs/test_rotation.py logview nodes/test_connection.py nodes/test_outlet.py nodes_view servers stacks unit vllm)
 mutants: $(READY)
 	$(BIN)/pip install -q mutmut==3.8.1 'coverage>=7'
 	mkdir -p build
 	[ -e build/mutants.map ] || $(BIN)/pytest -q -p tools.mutants.reaching --reaching build/mutants.map $(MUTANTS_TESTS)
-	$(BIN)/python -m tools.mutants --map build/mutants.map --seed $(SEED) --number $(NUMBER) --results build/mutants-$(SEED).jsonl
+	$(BIN)/python -m tools.mutants --map build/mutants.map --seed $(SEED) --number $(NUMBER) \
+	    $(if $(SINCE),--since $(SINCE)) --results build/mutants-$(SEED).jsonl
 
 # what sgmon says of each recording, and reads in each log, as the tests keep it, after a change that is meant
 goldens: $(READY)

@@ -57,6 +57,8 @@ _SHAPES = regex(
 )
 _BEARER = regex(r"(?P<head>\b(?:authorization['\"]?\s*[:=]\s*['\"]?)?(?:bearer|basic)\s+)(?P<v>[^\s'\",]{6,})", re.I)
 _URL_PASSWORD = regex(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<v>[^\s/@'\"]+)(?=@)", re.I)
+#: A shorter value is masked where it stands behind its name alone: the same letters may be anywhere.
+_LEAST_SECRET = 6
 #: A named secret has one of these words, and the end of such a name before a separator. A word in prose is none,
 #: unless flags are about; neither is a count ("#token: 6").
 _WORDS = ("key", "token", "secret", "passw", "passphrase", "credential")
@@ -114,8 +116,13 @@ def without_escapes(text: str) -> str:
 
 def safe(text: str, limit: int | None = None) -> str:
     """``text`` as it may be shown and kept: cleaned, then masked, and cut last. A secret with an escape sequence in
-    it, or one that is cut in half, would not be seen as one."""
-    text = mask(clean(text))
+    it, or one that is cut in half, would not be seen as one. Nor would one behind a sequence without an end, which
+    takes the first letter of the name with it: that is looked for in the text as it was."""
+    shown = mask(clean(text))
+    if not text.isprintable() and mask(text) != text:
+        for value in filter(None, map(_secret_of, _NAMED.finditer(text))):
+            shown = shown.replace(value, MASK)
+    text = shown
     return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
@@ -203,7 +210,7 @@ def masked_argv(argv: Iterable[str], is_secret: Callable[[str], bool] = is_secre
 
     is_secret: whether a flag ("--api-key") holds a secret; a family that knows abbreviations passes its own.
     """
-    return tuple(clean(mask(shown)) + (MASK if secret else "") for shown, secret in _secrets_of(argv, is_secret))
+    return tuple(safe(shown) + (MASK if secret else "") for shown, secret in _secrets_of(argv, is_secret))
 
 
 def secret_values(argv: Iterable[str]) -> tuple[str, ...]:
@@ -276,6 +283,12 @@ def _name_starts(text: str, at: int) -> Iterator[int]:
 
 def _is_name(char: str) -> bool:
     return char.isalnum() or char in "_.-"
+
+
+def _secret_of(match: re.Match[str]) -> str:
+    """The value, cleaned, where it would be masked; "" for words that stand elsewhere, too."""
+    value = clean(match["value"].strip("'\""))
+    return value if len(value) >= _LEAST_SECRET and _mask_named(match) != match[0] else ""
 
 
 def _mask_named(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sgmon import text
-from sgmon.text import MASK, clean, is_secret_name, mask, safe
+from sgmon.text import MASK, clean, is_secret_name, mask, masked_argv, safe
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,14 @@ def test_nobody_cuts_before_masking() -> None:
         path.name for path, source in sources.items() if re.search(r"\bmask\(\s*clean\(|\bclean\(\s*mask\(", source)
     ]
     assert set(wrong) == {"text.py"}
+
+
+@pytest.mark.parametrize("begin", ["\x9b1 ", "\x9b", "\x1b[15: ", "\x1b[", "\x1b ", "\x90"])
+@pytest.mark.parametrize(
+    "told", ["api_key='hunter2hunter2'", "--api-key hunter2hunter2", "api_key=\x1b[31mhunter2hunter2"]
+)
+def test_a_sequence_without_an_end_hides_no_name_of_a_secret(begin: str, told: str) -> None:
+    """It takes the first letters of what follows with it, in a terminal, too."""
+    shown = safe(f"x {begin}{told} y")
+    assert "hunter2" not in shown
+    assert masked_argv([f"x{begin}{told}"]) == (safe(f"x{begin}{told}"),)
