@@ -133,6 +133,7 @@ def _run(make_app: Callable[[], SgmonApp], settings: Settings, instead: str = "s
     except UsageError as err:
         return say_usage(err)
     _quiet_textual()
+    _forget_exported_size()
     question = None
     if "NO_COLOR" not in os.environ:
         from tui_app.output.background import BackgroundQuestion
@@ -166,6 +167,18 @@ def _quiet_textual() -> None:
     the terminal's answer, and a lower rate keeps back what a key shows."""
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
+
+
+def _forget_exported_size() -> None:
+    """COLUMNS and LINES, which Textual takes for its first layout, where the terminal knows its size: exported, they
+    are of another time, or nonsense."""
+    try:
+        known = all(os.get_terminal_size(sys.stderr.fileno()))
+    except OSError:
+        known = False
+    if known:
+        os.environ.pop("COLUMNS", None)
+        os.environ.pop("LINES", None)
 
 
 def _with_screen(settings: Settings, args: argparse.Namespace) -> Settings:

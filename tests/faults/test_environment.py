@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ from tests.faults.test_terminal import LIMIT_S, started
 from tests.faults.watching import watching
 from tests.faults.world import World
 from tests.memory.test_history import KEY, _run
-from tui_app import cli
+from tui_app import cli, watch
 from tui_app.copying import copy_text, save_text
 
 #: as Python gives the byte 0xFF of a file's name
@@ -73,6 +74,16 @@ def test_what_is_kept_of_a_name_that_is_no_text(tmp_path: Path) -> None:
     database.add(replace(_run(1.0, 2.0), log=f"/{NO_TEXT}.log", key=replace(KEY, model=NO_TEXT)))
     assert [(run.log, run.key.model) for run in database.runs()] == [("/�.log", "�")]
     assert database.baseline(replace(KEY, model=NO_TEXT)) is not None
+
+
+@pytest.mark.parametrize(("size", "kept"), [((120, 40), False), ((0, 0), True)])
+def test_an_exported_size(monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], kept: bool) -> None:
+    """It counts where the terminal does not know its own: else the first layout would be of a milliard of columns."""
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size(size))
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(fileno=lambda: 2))
+    monkeypatch.setenv("COLUMNS", "999999999")
+    watch._forget_exported_size()
+    assert ("COLUMNS" in os.environ) is kept
 
 
 @pytest.fixture
