@@ -10,14 +10,15 @@ from textual.theme import BUILTIN_THEMES
 from tui_app.app import SgmonApp
 from tui_app.help_screen import key_names
 from tui_app.no_engine import NoEngine
-from tui_app.own_keys import checked
+from tui_app.own_keys import checked, clashes
 from tui_app.themes import SGMON_DARK, SGMON_LIGHT, SHORT_NAMES
 
 
 def mistakes(theme: str, keys: Mapping[str, str], theme_from: str = "") -> list[str]:
     """A sentence on each choice that the screen cannot use. theme_from: the file or variable that names the theme."""
     themes = {SGMON_DARK.name, SGMON_LIGHT.name, *BUILTIN_THEMES}
-    found = checked(keys, [one.id for _, one in _bindings()])[1] if keys else []
+    found = checked(keys, [str(one.id) for _, one in _bindings()])[1] if keys else []
+    found += clashes(keys, ((where, str(one.id), one.key) for where, one in _bindings())) if keys else []
     if theme and theme not in themes and theme not in SHORT_NAMES:
         where = f"{theme_from}: " if theme_from else ""
         found.insert(0, f"{where}no theme {theme!r}; there are: auto, dark, light, {', '.join(sorted(themes))}")

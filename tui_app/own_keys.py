@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from textual.keys import REPLACED_KEYS, Keys, key_to_character
+from textual.keys import REPLACED_KEYS, Keys, _character_to_key, key_to_character
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "hyper", "meta"})
 _NAMED = frozenset(key.value for key in Keys if not key.value.startswith("<"))
@@ -30,6 +30,28 @@ def checked(wanted: Mapping[str, str], ids: Collection[str]) -> tuple[dict[str, 
         if good:
             usable[name] = ",".join(good)
     return usable, mistakes
+
+
+def clashes(wanted: Mapping[str, str], places: Iterable[tuple[str, str, str]]) -> list[str]:
+    """A sentence on each wanted key that does something else in the same place already. places: (where, id, keys)."""
+    keys_of: dict[str, dict[str, set[str]]] = {}
+    for where, name, keys in places:
+        keys_of.setdefault(where, {})[name] = {_full_name(key.strip()) for key in wanted.get(name, keys).split(",")}
+    found: dict[str, None] = {}
+    for where, here in keys_of.items():
+        for name in here:
+            for other, others in here.items():
+                for key in sorted(here[name] & others) if name in wanted and other != name else ():
+                    if other not in wanted or name < other:
+                        found[
+                            f"{name!r}: the key {key!r} is that of {other!r} too ({where}); one of them does nothing"
+                        ] = None
+    return list(found)
+
+
+def _full_name(key: str) -> str:
+    """ "question_mark" of "?", as the bindings have it."""
+    return _character_to_key(key) if len(key) == 1 else key
 
 
 def is_key(name: str) -> bool:

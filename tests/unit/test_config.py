@@ -214,6 +214,28 @@ def test_a_mistake_in_the_file_is_told_where_the_file_is_shown(
     assert said.count("sgmon: ") == 1 and words in said
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"overview.why" = "q"', "'overview.why': the key 'q' is that of 'overview.quit' too (overview)"),
+        ('"app.help" = ":"', "'app.help': the key 'colon' is that of 'app.palette' too (anywhere)"),
+        ('"overview.why" = "y"\n"overview.servers" = "y"', "the key 'y' is that of"),
+    ],
+)
+def test_a_key_that_does_something_else_there_is_told(
+    text: str, words: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(home, f"[keys]\n{text}")
+    assert main(["config"]) == 2
+    said = capsys.readouterr().err
+    assert words in said and said.count("sgmon: ") == 1
+
+
+def test_two_keys_that_change_places_are_no_mistake(home: Path) -> None:
+    write(home, '[keys]\n"overview.why" = "s"\n"overview.servers" = "v"')
+    assert main(["config"]) == 0
+
+
 @pytest.mark.parametrize("text", ["themee = 1", 'interval = "fast"', "x = ["])
 def test_a_file_that_cannot_be_read_is_told_once(text: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(home, text)
