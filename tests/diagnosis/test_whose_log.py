@@ -89,6 +89,12 @@ def test_the_crash_of_an_earlier_start_is_not_that_of_a_launcher_that_has_just_b
     assert watch.look(3.0).rule != "earlier-start"
 
 
+def test_of_a_launcher_beside_a_server_with_the_same_log_the_other_server_is_named() -> None:
+    verdict = Watch(BEGUN + WARNED, [], writers=(90,)).look()
+    assert (verdict.state, verdict.rule) == ("unknown", "earlier-start")
+    assert "may tell of the server of pid 90, which writes into the same file" in verdict.headline
+
+
 def test_neither_is_its_shutdown_nor_its_ready_line() -> None:
     for old in (BEGUN + READY + SIGTERM, BEGUN + READY):
         assert Watch(old + WARNED, []).look().rule == "earlier-start"
@@ -169,3 +175,19 @@ def test_a_server_that_loads_beside_a_ready_one_with_the_same_log_is_seen_to_wor
     for _ in range(60):
         verdict = watch.look(1.0)
     assert (verdict.state, verdict.rule) == ("unknown", "shared-log"), "nothing moves any more"
+
+
+def test_a_ready_server_stays_ready_when_another_one_starts_into_its_log() -> None:
+    """The arguments of the other one begin a new start in the log: the ready line was gone with the one before."""
+    watch = Watch(BEGUN + READY, RANKS, writers=(90,))
+    own = (Listener("127.0.0.1:31002", 100, True),)
+    for _ in range(4):
+        watch.store.step(Event(watch.t, "port", PortReading("127.0.0.1", 31002, "http", 200, 1.0, listeners=own)))
+        verdict = watch.look(2.0)
+    assert verdict.state == "ready"
+    watch.log(args_line(31001) + BEGUN[len(args_line(31001)) :])
+    for _ in range(10):
+        watch.store.step(Event(watch.t, "port", PortReading("127.0.0.1", 31002, "http", 200, 1.0, listeners=own)))
+        verdict = watch.look(2.0)
+        assert (verdict.state, verdict.phase) == ("ready", "serving")
+    assert any("the server of pid 90 writes into the same file" in fact.text for fact in verdict.evidence)

@@ -23,10 +23,24 @@ def ready(context: Context) -> Verdict | None:
         if ok and ours is not False:
             return _verdict_ready(context, ours)
         return _unhealthy(context, ours)
+    if ok and ours and (context.snapshot.has_been_ready or _log_is_shared(context)):
+        return _verdict_ready(context, ours)
     seen = ours or (ours is None and any(rank.role is Role.WORKER for rank in context.ranks))
-    if ok and seen and context.family.health.ok_means_ready(context.version) and _log_is_partial(context):
+    if ok and seen and _proves(context) and _log_is_partial(context):
         return _verdict_ready(context, ours)
     return None
+
+
+def _log_is_shared(context: Context) -> bool:
+    """Another server writes into the same file: the newest start in it may be that one's. The own 200 has held
+    for a moment."""
+    server = context.snapshot.server
+    held_s = context.t - (context.snapshot.port_changed_t or 0.0)
+    return server is not None and bool(server.log_writers) and held_s >= SETTLED_S and _proves(context)
+
+
+def _proves(context: Context) -> bool:
+    return context.family.health.ok_means_ready(context.version)
 
 
 def _log_is_partial(context: Context) -> bool:
@@ -81,7 +95,7 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
     else:
         evidence.append(Evidence("port", "whose socket it is could not be read"))
     if context.snapshot.log.ready_line is None:
-        evidence.append(Evidence("log", "the ready line was not seen: no log, or its beginning was not read"))
+        evidence.append(Evidence("log", f"the ready line was not seen: {_why_no_line(context)}"))
     return Verdict(
         "ready",
         f"the server is ready on {port.where}",
@@ -90,6 +104,13 @@ def _verdict_ready(context: Context, ours: bool | None) -> Verdict:
         rule="ready",
         evidence=tuple(evidence),
     )
+
+
+def _why_no_line(context: Context) -> str:
+    server = context.snapshot.server
+    if server is not None and server.log_writers:
+        return f"the server of pid {', '.join(map(str, server.log_writers))} writes into the same file"
+    return "no log, or its beginning was not read"
 
 
 def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:

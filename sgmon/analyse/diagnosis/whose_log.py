@@ -39,7 +39,8 @@ def earlier_start(context: Context) -> Verdict | None:
         return None
     marks = clock.marks if clock is not None else ()
     works = any(mark.signal == "cpu" and mark.t > came_t + WORKS_S for mark in marks)
-    about = f"the log ({_last_word(context)}) may tell of an earlier start"
+    others = snapshot.server.log_writers if snapshot.server is not None else ()
+    about = f"the log ({_last_word(context)}) may tell of {_who_else(others)}"
     headline = (
         f"the launcher works and has no children yet: {about}"
         if works
@@ -128,6 +129,12 @@ def _who_writes(others: tuple[int, ...]) -> str:
     if others:
         return f"the server of pid {', '.join(map(str, others))} writes into the same file"
     return "an earlier start in the same file has not ended there, and may still write"
+
+
+def _who_else(others: tuple[int, ...]) -> str:
+    if others:
+        return f"the server of pid {', '.join(map(str, others))}, which writes into the same file"
+    return "an earlier start"
 
 
 def _facts(context: Context, others: tuple[int, ...]) -> tuple[Evidence, ...]:
