@@ -177,6 +177,6 @@ def test_an_empty_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_no_terminal_library_is_loaded() -> None:
-    code = "import sys, sgmon.commands.log; print([m for m in ('textual','rich','httpcore','pynvml','psutil') if m in sys.modules])"
+    code = "import sys, sgmon.commands.log; print([m for m in ('textual','rich','httpx','pynvml','psutil') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
     assert done.stdout.strip() == b"[]"

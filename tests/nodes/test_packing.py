@@ -25,7 +25,7 @@ TOO_NEW = frozenset(
 OPTIONAL = {
     "msgspec": "replaced",
     "psutil": "replaced",
-    "httpcore": "http.client asks",
+    "httpx": "http.client asks",
     "packaging": "numbers alone count",
     "amdsmi": "the GPUs are said to be unread",
     "platformdirs": "no file is written there",

@@ -78,20 +78,20 @@ def test_nothing_to_probe_before_a_server_is_known(watch):
     assert PortProbe(watch()).read() is None
 
 
-def test_refused_costs_no_connection_and_no_httpcore(closed_port):
+def test_refused_costs_no_connection_and_no_httpx(closed_port):
     script = (
         "import sys\n"
         "from sgmon.collect.probes.base import Clock, Watched\n"
         "from sgmon.collect.probes.port import PortProbe\n"
         "from sgmon.settings import Settings\n"
         f"probe = PortProbe(Watched(Settings(port={closed_port}), Clock()))\n"
-        "print(probe.read().answer, 'httpcore' in sys.modules, probe.interval_s)\n"
+        "print(probe.read().answer, 'httpx' in sys.modules, probe.interval_s)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["refused", "False", "2.0"], done.stderr
 
 
-def test_one_look_does_without_httpcore_and_a_watch_without_httpx(listener):
+def test_one_look_does_without_httpx_and_a_watch_without_its_command_line(listener):
     port = listener.getsockname()[1]
     answer(listener, OK, OK)
     script = (
@@ -101,7 +101,7 @@ def test_one_look_does_without_httpcore_and_a_watch_without_httpx(listener):
         "from sgmon.settings import Settings\n"
         "for one_look in True, False:\n"
         f"    probe = PortProbe(Watched(Settings(port={port}), Clock(), one_look=one_look))\n"
-        "    print(probe.read().status, 'httpcore' in sys.modules, 'httpx' in sys.modules)\n"
+        "    print(probe.read().status, 'httpx' in sys.modules, 'click' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == ["200 False False", "200 True False"], done.stderr

@@ -9,7 +9,7 @@ from tools.licences import Licence, brought
 
 def test_every_dependency_has_a_licence_that_is_wanted() -> None:
     found = {one.name: one for one in brought()}
-    assert {"textual", "msgspec", "httpcore", "psutil", "packaging", "aiohttp", "rich"} <= set(found)
+    assert {"textual", "msgspec", "httpx", "psutil", "packaging", "aiohttp", "rich"} <= set(found)
     assert {name: one.trouble for name, one in found.items() if one.trouble} == {}
 
 

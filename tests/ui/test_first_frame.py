@@ -90,7 +90,7 @@ def test_the_first_frame_needs_no_model_no_engine_and_no_probe() -> None:
         "sgmon.analyse.log",
         "sgmon.collect.probes",
         "widgets.logview",
-        "httpcore",
+        "httpx",
     }
     assert not loaded & late
 

@@ -27,8 +27,7 @@ def _loaded(code: str, wanted: list[str]) -> list[str]:
 def test_the_engine_loads_no_terminal_library() -> None:
     assert (
         _loaded(
-            "import sgmon.watch.engine, sgmon.export.text, sgmon.export.json",
-            ["textual", "rich", "httpcore", "pynvml"],
+            "import sgmon.watch.engine, sgmon.export.text, sgmon.export.json", ["textual", "rich", "httpx", "pynvml"]
         )
         == []
     )
@@ -38,7 +37,7 @@ def test_the_engine_loads_no_terminal_library() -> None:
 def test_help_and_version_load_nothing_heavy(argv: list[str]) -> None:
     code = f"from tui_app.cli import main\ntry: main({argv!r})\nexcept SystemExit: pass\nimport sys"
     run = f"exec({code!r})"
-    assert _loaded(run, ["textual", "rich", "httpcore", "pynvml"]) == []
+    assert _loaded(run, ["textual", "rich", "httpx", "pynvml"]) == []
 
 
 @pytest.mark.parametrize("argv", [["--json", "--port", "9"], ["status", "--json", "--port", "9"]])
@@ -46,13 +45,13 @@ def test_json_loads_no_library_that_a_look_does_without(argv: list[str]) -> None
     code = f"from tui_app.cli import main\nmain({argv!r})"
     run = f"exec({code!r})"
     screen = ["textual", "rich", "asyncio"]
-    rare = ["httpcore", "psutil", "packaging", "sqlite3", "ssl", "hashlib", "statistics", "importlib.resources"]
+    rare = ["httpx", "psutil", "packaging", "sqlite3", "ssl", "hashlib", "statistics", "importlib.resources"]
     rare += ["typing_extensions", "inspect"]
     assert _loaded(run, screen + rare) == []
 
 
 def test_a_single_request_loads_no_tls() -> None:
-    assert _loaded("import sgmon.collect.probes.plain_http", ["ssl", "hashlib", "httpcore", "urllib.request"]) == []
+    assert _loaded("import sgmon.collect.probes.plain_http", ["ssl", "hashlib", "httpx", "urllib.request"]) == []
 
 
 def test_the_nvml_process_loads_little() -> None:

@@ -14,7 +14,9 @@ from msgspec import Struct
 from sgmon.text import clean
 
 if TYPE_CHECKING:
-    import httpcore
+    from types import ModuleType
+
+    import httpx
 
     from sgmon.collect.probes.plain_http import PlainClient
 
@@ -39,15 +41,17 @@ class Target(NamedTuple):
     uds: str = ""
 
     @property
-    def authority(self) -> str:
-        """ "[::1]:30000", for the header ``Host``."""
-        return "localhost" if self.uds else f"{_ascii(self.host).decode()}:{self.port}"
+    def base(self) -> str:
+        """ "https://[::1]:30000"."""
+        if self.uds:
+            return f"{'https' if self.secure else 'http'}://localhost"
+        return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
 
 
 def health_client(*, asks_once: bool = False) -> HealthClient | PlainClient:
-    """The one that is possible here: a collector may be on a machine without httpcore. asks_once: the one that costs
-    less for a single request (10 ms of CPU to import; httpcore 20)."""
-    if not asks_once and importlib.util.find_spec("httpcore") is not None:
+    """The one that is possible here: a collector may be on a machine without httpx. asks_once: the one that costs
+    less for a single request (10 ms of CPU to import; httpx 55)."""
+    if not asks_once and importlib.util.find_spec("httpx") is not None:
         return HealthClient()
     from sgmon.collect.probes.plain_http import PlainClient
 
@@ -55,87 +59,76 @@ def health_client(*, asks_once: bool = False) -> HealthClient | PlainClient:
 
 
 class HealthClient:
-    """Keeps one pool for TCP, and one for a UNIX socket, without kept connections. httpcore is the part of httpx that
-    speaks HTTP: without the rest a watch takes 4 MiB less."""
+    """Keeps one client for TCP, and one for a UNIX socket, without kept connections."""
 
     def __init__(self) -> None:
-        self._pools: dict[str, httpcore.ConnectionPool] = {}
+        self._clients: dict[str, httpx.Client] = {}
 
-    def open(self, uds: str = "") -> httpcore.ConnectionPool:
-        """One pool. Importing httpcore takes 20 ms of CPU, so not before somebody listens."""
-        if uds not in self._pools:
-            import ssl
-
-            import httpcore
-
-            for path in [one for one in self._pools if one and uds]:
-                self._pools.pop(path).close()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-            self._pools[uds] = httpcore.ConnectionPool(
-                ssl_context=context, max_connections=1, max_keepalive_connections=0, uds=uds or None
+    def open(self, uds: str = "") -> httpx.Client:
+        """One client without kept connections, proxies or certificates of the environment. Importing httpx takes
+        55 ms of CPU, so not before somebody listens."""
+        if uds not in self._clients:
+            httpx = _httpx()
+            for path in [one for one in self._clients if one and uds]:
+                self._clients.pop(path).close()
+            limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
+            self._clients[uds] = httpx.Client(
+                trust_env=False,
+                verify=False,
+                follow_redirects=False,
+                limits=limits,
+                headers={"user-agent": USER_AGENT, "connection": "close"},
+                transport=httpx.HTTPTransport(verify=False, limits=limits, uds=uds) if uds else None,
             )
-        return self._pools[uds]
+        return self._clients[uds]
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.close()
-        self._pools = {}
+        for client in self._clients.values():
+            client.close()
+        self._clients = {}
 
     def get(self, target: Target, path: str, limit_s: float, connect_s: float) -> Answer:
         """One GET, its body unread."""
-        pool = self.open(target.uds)
-        import httpcore
+        client = self.open(target.uds)
+        import httpx
 
         connection = _Connection()
         late = threading.Timer(limit_s + connect_s, connection.shut)  # a server may drip one byte a second
         late.daemon = True
         late.start()
         try:
-            url, head = _url(target, path), [("host", target.authority), *_HEADERS]
-            limits = {"connect": connect_s, "read": limit_s, "write": limit_s, "pool": limit_s}
-            extensions = {"timeout": limits, "trace": connection.trace}
-            with pool.stream("GET", url, headers=head, extensions=extensions) as got:
-                return Answer("http", got.status, connection.client)
-        except (httpcore.ConnectTimeout, httpcore.ReadTimeout) as err:
-            answer = "timeout" if isinstance(err, httpcore.ConnectTimeout) else "no_response"
+            timeout = httpx.Timeout(limit_s, connect=connect_s)
+            url, extensions = f"{target.base}{path}", {"trace": connection.trace}
+            with client.stream("GET", url, timeout=timeout, extensions=extensions) as got:
+                return Answer("http", got.status_code, connection.client)
+        except (httpx.ConnectTimeout, httpx.ReadTimeout) as err:
+            answer = "timeout" if isinstance(err, httpx.ConnectTimeout) else "no_response"
             return Answer(answer, client=connection.client)
-        except httpcore.ConnectError as err:
+        except httpx.ConnectError as err:
             return _first_known(err)
-        except (UnicodeError, OverflowError) as err:
+        except (httpx.InvalidURL, UnicodeError) as err:
             return Answer("skipped", note=f"the host name cannot be asked: {clean(str(err), 80)}")
-        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as err:
+        except httpx.TransportError as err:
             if connection.too_late:
                 return Answer("no_response", client=connection.client, note="answers byte by byte")
-            foreign = isinstance(err, httpcore.RemoteProtocolError) and "disconnected" not in str(err)
+            foreign = isinstance(err, httpx.RemoteProtocolError) and "disconnected" not in str(err)
             note = f"what answers does not speak HTTP: {clean(str(err), 100)}" if foreign else ""
             return Answer("reset", client=connection.client, note=note)
         finally:
             late.cancel()
 
 
-_HEADERS = (("user-agent", USER_AGENT), ("accept", "*/*"), ("connection", "close"))
+def _httpx() -> ModuleType:
+    """httpx without its command line, as where the extra ``httpx[cli]`` is not installed: click, rich and pygments,
+    which that imports, take as long again."""
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    import httpx
 
-
-def _url(target: Target, path: str) -> httpcore.URL:
-    """Raises UnicodeError for a host that is no name."""
-    import httpcore
-
-    scheme = b"https" if target.secure else b"http"
-    if target.uds:
-        return httpcore.URL(scheme=scheme, host=b"localhost", target=path.encode())
-    name = _ascii(target.host.strip("[]"))
-    return httpcore.URL(scheme=scheme, host=name, port=target.port, target=path.encode())
-
-
-def _ascii(host: str) -> bytes:
-    """Raises UnicodeError."""
-    return host.encode("ascii" if host.isascii() else "idna")
+    return httpx
 
 
 class _Connection:
-    """What httpcore tells of the connection under a request: our own address, and its socket."""
+    """What httpx tells of the connection under a request: our own address, and its socket."""
 
     def __init__(self) -> None:
         self.client = ""

@@ -1,4 +1,4 @@
-"""The health request by the standard library alone: for one look, and for a collector where httpcore is missing."""
+"""The health request by the standard library alone: for one look, and for a collector on a machine without httpx."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class PortProbe:
                 found = self._exchange(Target("", 0, secure, path))
             return self._answered(reading, secure, *found)
         target = Target(reading.asked or asked_host(reading.host, ()), reading.port, secure)
-        self._client.open()  # importing httpcore is no part of the latency
+        self._client.open()  # importing httpx is no part of the latency
         namespace = self._namespace(pid)
         if not namespace:
             return self._answered(reading, secure, *self._exchange(target))
