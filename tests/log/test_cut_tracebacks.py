@@ -183,3 +183,22 @@ def test_the_end_of_a_torn_traceback_below_another_is_no_cause_of_its_own() -> N
 def test_an_exception_alone_stands_for_the_last_milestone() -> None:
     text = f"{frame('/x/sglang/srt/layers/moe.py', 'create_weights')}KeyError: 'w'\n\n"
     assert "last milestone exception (line 3)" in headline(fold(text))
+
+
+TORN = f"""    batch = self.get_next()
+{frame("/x/sglang/srt/mem_cache/tree.py", "init_load_back", "assert node.value is not None")}AssertionError
+
+{HIT}{RUN}    scheduler.run_event_loop()
+"""
+
+
+@pytest.mark.parametrize("text", [TORN, f"{RUN}    scheduler = Scheduler(\n"])
+def test_blanks_with_which_a_terminal_fills_its_lines_change_nothing(text: str) -> None:
+    padded = "".join(f"{line:<160}\n" for line in text.splitlines())
+    assert how_it_failed(fold(padded)) == how_it_failed(fold(text))
+
+
+@pytest.mark.parametrize("said", ["Mooncake store setup", "Mooncake store warmup", "Connect to Mooncake store"])
+def test_mooncake_below_a_hierarchical_cache_is_no_disaggregation(said: str) -> None:
+    engine = "I0616 07:25:02.235728 40858 transfer_engine.cpp:44] Transfer Engine starting. Server: localhost:12865\n"
+    assert fold(f"{engine}[2026-01-29 13:12:50 TP1] {said} successfully.\n").phase == "kv_cache"

@@ -13,10 +13,10 @@ from sgmon.servers.family import LogRules
 
 _EXCEPTION = regex(
     r"(?:[A-Za-z_][\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|OOM)|Exception"
-    r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|$)"
+    r"|(?<=\.)[a-z]\w*(?:Error|Exception))(?::|\s*$)"
 )
 _HEADER_EXCEPTION = regex(r":\s+(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w+)(?:\(.*\))?: ")
-_QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?$)")
+_QUALIFIED = regex(r"(?:[a-z_]\w*\.)+(?P<name>[A-Z]\w*)(?:: |:?\s*$)")
 _ACCESS = regex(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d')
 _FRAME_LINE = regex(
     r'\s*File ".*", line \d+|\s+[~^]+\s*$|Traceback \(most recent call last\)'

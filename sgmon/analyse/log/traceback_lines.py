@@ -102,6 +102,7 @@ def _take_frame(block: Block, body: str, log: LogRules) -> bool:
 
 def _take_fate(block: Block, body: str, log: LogRules) -> None:
     """What a frame tells of the fate of its process."""
+    body = body.rstrip()  # a terminal's padding
     if log.ends is not None and log.ends.search(body):
         block.fatal = block.proven = True
     elif not (block.fatal or block.frames or block.headless) and log.caught is not None and log.caught.search(body):
