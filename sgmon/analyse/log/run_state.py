@@ -31,7 +31,7 @@ _VAGUE = ("", "launch", "spawn")
 #: functions from which the whole start is called
 _CALLERS = frozenset({"<module>", "main", "cmd", "_run_module_as_main"})
 _TP0 = regex(r"\bTP0\b")
-_CALL = regex(r"(?:return |await )?(?:\w[\w.]* = )?(?:\w+\.)+(?P<function>\w+)(?:\(|$)")
+_CALL = regex(r"(?:return |await )?(?:\w[\w.]* = )?(?:(?:\w+\.)+(?=\w+(?:\(|$))|(?=\w+\())(?P<function>\w+)")
 #: the first rank, or one that may be it
 _FIRST = regex(r"\bTP0\b|^pid\d")
 
@@ -265,7 +265,7 @@ def _error(run: Run, cause: Candidate | None) -> LogError | None:
         and rank in run.ranks.writers.engines
         and (run.given.args is None or run.given.args.dp < 2)
     ):
-        rank = rank if len(run.ranks.writers.engines) > 1 else ""
+        rank = rank if len(run.ranks.writers.engines) > 1 or rank != "DP0" else ""
     if cause.rank.startswith("#") and rank not in known:
         rank = f"scheduler_{cause.rank[1:]}" if cause.kind == "subprocess_died" else ""
     advice = next((text for line, text in run.remarks.remedies if cause.line <= line <= cause.line + FAR), "")

@@ -123,10 +123,10 @@ RULES = LogRules(
         r"(?:vLLM (?:OpenAI )?(?:API )?server version|LLM engine \(|█ {1,2}version|Launching vLLM \()\s*v?"
         r"(\d+\.\d+[\w.+]*)"
     ),
-    more=("LLM engine (v", "server version ", "█ version ", "█  version ", "Launching vLLM (v"),
+    more=("LLM engine (v", "server version ", "█ version ", "█  version ", "Launching vLLM (v", "in creation task: "),
     fatal_header=regex(
         r"WorkerProc (?:failed to start|hit an exception)|(?<!Error: )Engine process failed to start"
-        r"|Engine background task failed"
+        r"|Engine background task failed|Exception raised in creation task: The actor died"
         r"|EngineCore(?:Proc)? (?:failed to start|hit an exception|encountered a fatal error)|^Fatal Python error"
     ),
     # logged, and the server goes on: a request's exception, a look at a model's class that is made again without it

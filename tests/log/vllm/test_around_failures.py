@@ -151,6 +151,29 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
         "x45[error]worker exited with exit code 136\n",
         *("serving", "ended_by_supervisor", 2, ""),
     ),
+    "an engine of another replica, alone in its node's log": (
+        "(EngineCore_DP3 pid=9) INFO 11-29 12:00:00 [gpu_model_runner.py:2602] Starting to load model /m...\n"
+        "(EngineCore_DP3 pid=9) ERROR 11-29 12:00:01 [core.py:708] EngineCore failed to start.\n"
+        "(EngineCore_DP3 pid=9) ERROR 11-29 12:00:01 [core.py:708] Traceback (most recent call last):\n"
+        '(EngineCore_DP3 pid=9) ERROR 11-29 12:00:01 [core.py:708]   File "/x/vllm/v1/engine/core.py", line 699, in '
+        "run_engine_core\n(EngineCore_DP3 pid=9) ERROR 11-29 12:00:01 [core.py:708] ValueError: no such layer\n",
+        *("weights", "value_error", 5, "DP3"),
+    ),
+    "an actor that cannot be made, its traceback cut": (
+        "INFO 07-08 23:11:35 llm_engine.py:60] Initializing an LLM engine with config: model='/m'\n"
+        "(Worker pid=42) Exception raised in creation task: The actor died because of an error raised in its creation "
+        "task, ray::Worker.__init__() (pid=42, ip=10.0.0.1)\n"
+        '(Worker pid=42)   File "/x/vllm/worker/worker.py", line 40, in __init__\n'
+        "(Worker pid=42)     _init_distributed_environment(parallel_config, rank,\n",
+        *("dist_init", "worker_failed", 2, "pid42"),
+    ),
+    "an application whose beginning fails": (
+        "INFO 10-06 13:50:19 [async_llm.py:180] Torch profiler disabled. AsyncLLM CPU traces will not be collected.\n"
+        'ERROR:    Traceback (most recent call last):\n  File "/x/starlette/routing.py", line 694, in lifespan\n'
+        '    async with self.lifespan_context(app) as state:\n  File "/x/own/server.py", line 28, in begin\n'
+        "RuntimeError: no such voice\nERROR:    Application startup failed. Exiting.\n",
+        *("http", "runtime_error", 6, ""),
+    ),
 }  # fmt: skip
 
 
