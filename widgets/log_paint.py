@@ -74,8 +74,8 @@ def gap_words(row: Row) -> str:
 
 def rule(words: str, width: int, style: str) -> Line:
     """Words in the middle of a rule."""
-    side = max(2, (min(width, 100) - len(words) - 2) // 2)
-    return (("─" * side, "rule"), (f" {words} ", style), ("─" * side, "rule"))
+    rest = max(4, width - cell_len(words) - 2)
+    return (("─" * (rest // 2), "rule"), (f" {words} ", style), ("─" * (rest - rest // 2), "rule"))
 
 
 def _hidden(row: Row, row_format: RowFormat) -> Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,11 +12,13 @@ from sgmon.servers.phases import Phase
 from sgmon.text import clean
 from sgmon.units import age, plural, rank_list, rough
 from widgets.ages import ago
-from widgets.line import Line, cell, cell_len, crop_text, short_name
+from widgets.line import Line, cell, cell_len, crop_text, short_name, width_of
 from widgets.meters import bar
 from widgets.panel import Panel
 from widgets.phases import DONE, NEXT, NOT_OURS, NOW, UNKNOWN, RankRow, columns_for, phase_times, rank_rows
 
+#: behind the words of a row, which go without it where there is no room
+_AGE = re.compile(r" \S+ ago$")
 _MARKS = {DONE: ("✓", "ok"), NOW: ("▶", "info"), NEXT: ("▷", "info"), NOT_OURS: (" ", ""), UNKNOWN: ("?", "dim")}
 
 
@@ -57,13 +60,21 @@ class StartupPanel(Panel[StartupView]):
         return select(snapshot)
 
     def heading(self, view: StartupView) -> Line:
-        return ((view.identity, "dim"),) if view.identity else ()
+        room = self.size.width - width_of(self.corner(view)) - len(f" {self.NUMBER} {self.TITLE}   ")
+        return ((_whole_parts(view.identity, room), "dim"),) if view.identity else ()
 
     def corner(self, view: StartupView) -> Line:
         return ((f" up {age(view.up_s)} ", "dim"),) if view.up_s is not None else ()
 
     def paint(self, view: StartupView, width: int, height: int) -> Sequence[Line]:
         return paint(view, width, height)
+
+
+def _whole_parts(identity: str, room: int) -> str:
+    """As many of the parts as fit, at least the model: half a pid tells nothing."""
+    while cell_len(identity) > room and " · " in identity:
+        identity = identity.rpartition(" · ")[0]
+    return identity
 
 
 def select(snapshot: Snapshot) -> StartupView:
@@ -223,6 +234,8 @@ def _with_words(line: Line, words: str, style: str, width: int) -> Line:
     if before > cell_len(words):
         return (line[0], cell(words, before, style), *line[lead:])
     if behind >= 10:
+        for shorter in (words.removesuffix(" ago"), _AGE.sub("", words)):
+            words = words if cell_len(words) <= behind else shorter
         return (*line[:tail], cell(words, behind, style))
     return line
 

@@ -33,8 +33,9 @@ def plan(rows: Sequence[WorkerRow], width: int) -> Layout:
     node = min(14, max(cell_len(row.node) for row in rows) + 1) if any(row.node for row in rows) else 0
     left = width - 2 - label - node - pid - 10 - 6 - 19
     rss = 10 if left >= 10 + 20 else 0
-    read = 11 if left - rss >= 11 + 20 else 0
-    shards = 9 if left - rss - read >= 9 + 24 else 0
+    read = 12 if left - rss >= 12 + 20 else 0
+    has_shards = any(row.shards is not None for row in rows)
+    shards = 9 if has_shards and left - rss - read >= 9 + 24 else 0
     return Layout(label, pid, 10, 6, rss, read, 19, shards, max(0, left - rss - read - shards), node)
 
 
@@ -49,7 +50,7 @@ def header_line(layout: Layout) -> Line:
         cell("cpu ", layout.cpu, "dim", "right"),
         cell("last activity", layout.activity, "dim"),
         cell("memory ", layout.rss, "dim", "right"),
-        cell("reads ", layout.read, "dim", "right"),
+        cell("reads  ", layout.read, "dim", "right"),
         cell("shards ", layout.shards, "dim", "right"),
         cell("blocked in", layout.blocked, "dim"),
     )
@@ -73,7 +74,10 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
         *line,
         cell(size(row.rss) + " ", layout.rss, "dim", "right"),
         cell(
-            (rate(row.read) if row.read is not None else "?") + " ", layout.read, "ok" if row.read else "dim", "right"
+            (rate(row.read) if row.read is not None else "?") + "  ",
+            layout.read,
+            "ok" if row.read else "dim",
+            "right",
         ),
         cell("" if row.shards is None else f"{row.shards} ", layout.shards, "dim", "right"),
     )
@@ -87,9 +91,15 @@ def row_line(row: WorkerRow, layout: Layout, width: int) -> Line:
 
 
 def shorten(blocked: str, width: int) -> str:
-    """A long path loses its beginning, not its end: "read …del-00064-of-00064.safetensors"."""
+    """A long path loses its beginning, not its end: "read …del-00064-of-00064.safetensors". Without a path
+    the words before the details stay."""
+    if cell_len(blocked) <= width:
+        return blocked
     verb, slash, path = blocked.partition(" /")
-    if not slash or cell_len(blocked) <= width or cell_len(verb) + 8 > width or not blocked.isascii():
+    words = blocked.partition(": ")[0]
+    if not slash:
+        return words if " " in words else blocked
+    if cell_len(verb) + 8 > width or not blocked.isascii():
         return blocked
     return f"{verb} …{path[-(width - len(verb) - 2) :]}"
 

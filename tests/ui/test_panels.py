@@ -261,6 +261,40 @@ def test_a_dead_worker_says_how_it_ended() -> None:
     assert "OOM killer" in row.blocked
 
 
+@pytest.mark.parametrize(
+    ("blocked", "width", "expected"),
+    [
+        ("a barrier, for the other ranks: barrier (torch/distributed)", 40, "a barrier, for the other ranks"),
+        (
+            "spins in a collective: its GPU is pinned at 100 %",
+            60,
+            "spins in a collective: its GPU is pinned at 100 %",
+        ),
+        ("kernel: poll_schedule_timeout.constprop.0", 20, "kernel: poll_schedule_timeout.constprop.0"),
+    ],
+)
+def test_what_a_worker_is_blocked_in_loses_its_details_where_they_do_not_fit(
+    blocked: str, width: int, expected: str
+) -> None:
+    assert worker_columns.shorten(blocked, width) == expected
+
+
+def test_workers_have_a_column_of_shards_while_one_has_any() -> None:
+    rows = worker_rows(fakes.stuck())
+    assert any(row.shards for row in rows) and "shards" in plain(
+        worker_columns.header_line(worker_columns.plan(rows, 120))
+    )
+    none = [row._replace(shards=None) for row in rows]
+    assert "shards" not in plain(worker_columns.header_line(worker_columns.plan(none, 120)))
+
+
+def test_a_part_of_the_identity_that_does_not_fit_whole_is_left_out() -> None:
+    identity = "DeepSeek-V4-FP8 · TP8 · SGLang 0.5.23 · pid 11350"
+    assert startup._whole_parts(identity, 60) == identity
+    assert startup._whole_parts(identity, 48) == "DeepSeek-V4-FP8 · TP8 · SGLang 0.5.23"
+    assert startup._whole_parts(identity, 4) == "DeepSeek-V4-FP8"
+
+
 def test_a_long_path_keeps_its_end() -> None:
     assert worker_columns.shorten("read /models/very/long/path/model-00064.safetensors", 30).endswith(
         "model-00064.safetensors"
