@@ -36,7 +36,7 @@ def serve(fake, pid=100, port=31000, **kw):
 def test_nothing(fake):
     seen = find(fake.root, Settings())
     assert seen.server is None and seen.candidates == ()
-    assert "sglang.launch_server" in seen.looked_for and "among 1 processes" in seen.looked_for
+    assert "sglang.launch_server" in seen.looked_for and "among 1 process" in seen.looked_for
 
 
 def test_one(fake):

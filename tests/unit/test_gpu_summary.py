@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from sgmon.analyse.gpu.power_levels import PowerHistory
 from sgmon.analyse.gpu.summary import Plan, growth, plan_of, stages, summaries
-from sgmon.analyse.store import OLD_POINTS, SERIES_POINTS, Store
+from sgmon.analyse.series import OLD_POINTS, SERIES_POINTS
+from sgmon.analyse.store import Store
 from sgmon.model import (
     Event,
     Gpu,
