@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument(
         "--rep", choices=("all", "ascii", "none"), default="all", help="ascii: as tmux up to 3.3; none: as GNU screen"
     )
-    parser.add_argument("--term", default="tmux-256color", help="one that terminfo has not: no bce, no line drawing")
+    parser.add_argument("--term", default="tmux-256color", help="one that terminfo has not: no bce")
     parser.add_argument("--theme", default="dark")
     args = parser.parse_args()
     columns, rows = (int(number) for number in args.size.split("x"))

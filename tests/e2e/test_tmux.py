@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import LIMIT_S
-from tests.ui.repeating import RepeatingScreen, RepeatingStream
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")
 
@@ -49,17 +48,10 @@ def _until(tmux: list[str], *words: str) -> str:
     """The screen, when it has these words and stays as it is."""
     end, before = time.monotonic() + LIMIT_S, ""
     while True:
-        argv = [*tmux, "capture-pane", "-p", "-e", "-t", "one:"]  # -e: with the marks of lines that are drawn
-        shown = _read(subprocess.run(argv, capture_output=True, check=True).stdout)
+        argv = [*tmux, "capture-pane", "-p", "-t", "one:"]
+        shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
         if shown == before and all(word in shown for word in words):
             return shown
         assert time.monotonic() < end, shown
         before = shown
         time.sleep(0.2)
-
-
-def _read(captured: bytes) -> str:
-    """The rows of a captured pane, with its line drawing."""
-    screen = RepeatingScreen(120, 40)
-    RepeatingStream(screen).feed(b"\x1b)0" + captured.rstrip(b"\n").replace(b"\n", b"\r\n"))
-    return "\n".join(screen.display)

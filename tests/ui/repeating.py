@@ -1,8 +1,7 @@
-"""A terminal of pyte that also has REP (repeat the last character) and line drawing, as xterm, tmux and others have."""
+"""A terminal of pyte that also has REP (repeat the last character), as xterm, tmux, kitty and others have."""
 
 from __future__ import annotations
 
-import codecs
 import itertools
 from typing import Any, ClassVar
 
@@ -31,16 +30,6 @@ class RepeatingScreen(pyte.Screen):
         self.answers.append(data)
 
 
-class RepeatingStream(pyte.Stream):
-    """Takes bytes in UTF-8, and the character sets that pyte ignores there."""
-
-    csi: ClassVar = {**pyte.Stream.csi, "b": "repeat_last"}
-    events = frozenset(itertools.chain(pyte.Stream.events, ["repeat_last"]))
-
-    def __init__(self, screen: RepeatingScreen) -> None:
-        super().__init__(screen)
-        self.use_utf8 = False
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-
-    def feed(self, data: bytes) -> None:  # type: ignore[override]
-        super().feed(self._decode(data))
+class RepeatingStream(pyte.ByteStream):
+    csi: ClassVar = {**pyte.ByteStream.csi, "b": "repeat_last"}
+    events = frozenset(itertools.chain(pyte.ByteStream.events, ["repeat_last"]))

@@ -91,7 +91,7 @@ async def test_a_link_that_is_quick_again_gets_the_whole_screen_in_its_own_looks
         rows = [[Strip([Segment(text, grey)])], *[[Strip([Segment("b" * SIZE.width, grey)])]] * 2]
         driver._pressed()  # frames that answer a key do not rest
         driver.show(LayoutUpdate(rows, SIZE.region), SIZE, ColorSystem.EIGHT_BIT)  # type: ignore[arg-type]
-        driver._answered((32, 0))  # it has REP
+        driver._answered((28, 0))  # it has REP
         driver.link.answered(time.monotonic())
         return sent[-1]
 
@@ -122,7 +122,7 @@ class Shown:
         self.driver._pressed()
         self.driver.show(update, SIZE, ColorSystem.TRUECOLOR)
         if self.driver._is_tried:
-            self.driver._answered((32 if self.repeats else 8, 0))
+            self.driver._answered((28 if self.repeats else 2, 0))
         self.driver.link.answered(time.monotonic())
         return [row.rstrip() for row in self.screen.display]
 

@@ -80,7 +80,7 @@ def painted(*frames: str) -> list[list[tuple[object, ...]]]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(screens(), screens(), st.builds(Abilities, *[st.booleans()] * 5), st.booleans())
+@given(screens(), screens(), st.builds(Abilities, *[st.booleans()] * 3), st.booleans())
 def test_a_difference_leads_to_the_same_screen_as_a_whole_one(
     old: list[Row], new: list[Row], can: Abilities, in_order: bool
 ) -> None:
@@ -141,22 +141,21 @@ def test_a_rule_is_one_character_and_how_often() -> None:
     assert difference(blank(120, 1), new) == "\x1b[H" + "─" * 80
 
 
-def test_a_rule_is_drawn_in_tmux_3_3_which_repeats_ascii_alone() -> None:
-    new, can = blank(120, 1), Abilities(repeats_ascii=True, draws_lines=True)
-    put(new[0], 0, [Segment("─" * 80 + "q")], None)
-    assert difference(blank(120, 1), new, can) == "\x1b[H\x1b)0\x0eq\x1b[79b\x0fq"
+def test_in_tmux_3_3_which_repeats_ascii_alone_a_rule_is_written_and_letters_are_repeated() -> None:
+    new, can = blank(120, 1), Abilities(erases_in_colour=False, repeats_ascii=True)
+    put(new[0], 0, [Segment("─" * 10 + "=" * 60)], None)
+    assert difference(blank(120, 1), new, can) == "\x1b[H" + "─" * 10 + "=\x1b[59b"
 
 
 @pytest.mark.parametrize(
     ("term", "column", "expected"),
     [
-        ("xterm-256color", 32, Abilities(repeats=True, repeats_ascii=True, tabs=True)),
-        ("xterm-256color", 8, Abilities(tabs=True)),
-        ("xterm-256color", 4, Abilities()),  # a tab stop each four columns, and no REP
-        ("xterm-256color", 27, Abilities()),  # REP, and no tab stops
-        ("tmux-256color", 32, Abilities(True, repeats=True, repeats_ascii=True, tabs=True)),
-        ("tmux-256color", 24, Abilities(True, repeats_ascii=True, tabs=True)),
-        ("screen-256color", 8, Abilities(tabs=True)),
+        ("xterm-256color", 28, Abilities(repeats=True, repeats_ascii=True)),
+        ("xterm-256color", 2, Abilities()),
+        ("xterm-256color", 5, Abilities()),  # none that is known
+        ("tmux-256color", 28, Abilities(True, repeats=True, repeats_ascii=True)),
+        ("tmux-256color", 19, Abilities(True, repeats_ascii=True)),
+        ("screen-256color", 2, Abilities()),
     ],
 )
 def test_what_a_terminal_can_do_is_read_from_its_answer(
@@ -166,7 +165,7 @@ def test_what_a_terminal_can_do_is_read_from_its_answer(
     assert measured(Abilities(), (column, 0)) == expected
 
 
-@pytest.mark.parametrize(("repeats", "column"), [("all", 32), ("ascii", 24), ("none", 8)])
+@pytest.mark.parametrize(("repeats", "column"), [("all", 28), ("ascii", 19), ("none", 2)])
 def test_a_terminal_answers_the_question_what_it_can_do(repeats: str, column: int) -> None:
     screen = RepeatingScreen(80, 2, repeats)
     RepeatingStream(screen).feed(QUESTION.encode())

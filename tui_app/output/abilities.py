@@ -5,25 +5,20 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-#: A rule, nine more by REP; a blank, seventeen more; the next tab stop; and where is the cursor? Not a letter for the
-#: first: tmux up to 3.3 repeats ASCII alone.
-QUESTION = "─\x1b[9b \x1b[17b\t\x1b[6n"
-#: column (from 0) that a terminal with a tab stop each eight columns answers -> (repeats, repeats_ascii)
-_ANSWERS = {8: (False, False), 24: (False, True), 32: (True, True)}
-#: terminals that draw lines also where text is UTF-8: mosh, PuTTY and the Linux console would show letters
-_DRAWING = ("tmux", "screen", "rxvt")
+#: A rule, nine more by REP; a blank, seventeen more; and where is the cursor? Not a letter for the first: tmux up to
+#: 3.3 repeats ASCII alone.
+QUESTION = "─\x1b[9b \x1b[17b\x1b[6n"
+#: column (from 0) that a terminal answers -> (repeats, repeats_ascii)
+_ANSWERS = {2: (False, False), 19: (False, True), 28: (True, True)}
 
 
 class Abilities(NamedTuple):
     """erases_in_colour: with the background in use (terminfo's ``bce``). repeats, repeats_ascii: REP, which repeats
-    the last character (ECMA-48 8.3.103), any or ASCII alone. tabs: one stop each eight columns. draws_lines: DEC's
-    line drawing characters, in G1."""
+    the last character (ECMA-48 8.3.103), any or ASCII alone."""
 
     erases_in_colour: bool = False
     repeats: bool = False
     repeats_ascii: bool = False
-    tabs: bool = False
-    draws_lines: bool = False
 
     @property
     def repeats_blanks(self) -> bool:
@@ -32,8 +27,7 @@ class Abilities(NamedTuple):
 
 def stated() -> Abilities:
     """What the name of the terminal and terminfo say."""
-    name = os.environ.get("TERM", "")
-    return Abilities(erases_in_colour=_erases_in_colour(), draws_lines=name.startswith(_DRAWING))
+    return Abilities(erases_in_colour=_erases_in_colour())
 
 
 def measured(can: Abilities, cursor: tuple[int, int]) -> Abilities:
@@ -45,7 +39,7 @@ def measured(can: Abilities, cursor: tuple[int, int]) -> Abilities:
     # tmux erases in colour since 2.4, before it had REP; its terminfo still does not say so
     is_tmux = repeats_ascii and os.environ.get("TERM", "").startswith("tmux")
     return can._replace(
-        erases_in_colour=can.erases_in_colour or is_tmux, repeats=repeats, repeats_ascii=repeats_ascii, tabs=True
+        erases_in_colour=can.erases_in_colour or is_tmux, repeats=repeats, repeats_ascii=repeats_ascii
     )
 
 

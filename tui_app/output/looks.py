@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from tui_app.output.abilities import Abilities
 from tui_app.output.cells import Cell, Row
 from tui_app.output.clearing import blank_of, cleared
-from tui_app.output.moves import over
+from tui_app.output.moves import forward
 from tui_app.output.pens import PLAIN, Pen, change
 from tui_app.output.sender import ERASE, GAP, SKIP, Sender, Stretch, byte_count, is_alike
 
@@ -166,5 +166,5 @@ def _is_cheap(last: Stretch, one: Stretch, row: Row, can: Abilities) -> bool:
         return (
             can.repeats_blanks and " " in beside and all(cell[0] == " " or not last.holds(cell) for cell in between)
         )
-    way = len(over(last.end, one.begin, len(row), can))
+    way = len(forward(one.begin - last.end))
     return byte_count("".join(cell[0] if last.holds(cell) else " " for cell in between)) <= min(GAP, way)

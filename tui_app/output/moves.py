@@ -1,12 +1,8 @@
-"""The shortest movements of the cursor along a row. Pure."""
+"""The shortest movements of the cursor along a row, and the shortest way to write equal characters. Pure."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from tui_app.output.abilities import Abilities
-
-TAB = 8  # columns
 
 
 def forward(cells: int) -> str:
@@ -18,19 +14,10 @@ def back(cells: int) -> str:
     return "\b" * cells if cells <= len(way) else way
 
 
-@lru_cache(maxsize=16384)
-def forward_by_tabs(begin: int, end: int, width: int) -> str:
-    """From column ``begin`` to ``end``, by tab stops where that is shorter. A tab writes nothing, and behind the last
-    stop it leads to the last column."""
-    stops, rest = end // TAB - begin // TAB, end % TAB
-    ways = [forward(end - begin)]
-    if stops:
-        ways.append("\t" * stops + forward(rest))
-    if rest and end - rest + TAB < width:
-        ways.append("\t" * (stops + 1) + back(TAB - rest))
-    return min(ways, key=len)
-
-
-def over(begin: int, end: int, width: int, can: Abilities) -> str:
-    """The shortest way to the right that writes nothing."""
-    return forward_by_tabs(begin, end, width) if can.tabs else forward(end - begin)
+def repeated(char: str, count: int, can: Abilities) -> str:
+    """``count`` times a character."""
+    if count > 1 and len(char) == 1 and (can.repeats or (can.repeats_ascii and char.isascii())):
+        again = f"\x1b[{count - 1}b"
+        if len(again) < (count - 1) * len(char.encode()):
+            return char + again
+    return char * count

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from tui_app.output.abilities import Abilities
 from tui_app.output.cells import Cell, Row
 from tui_app.output.clearing import BLANK
-from tui_app.output.glyphs import DESIGNATE, SHIFT_IN, written
-from tui_app.output.moves import TAB, back, forward_by_tabs, over
+from tui_app.output.moves import back, forward, repeated
 from tui_app.output.pens import PLAIN, Pen, change
 
 GAP = 4  # equal cells between two changed ones that are not dearer to send than a movement
@@ -104,16 +103,14 @@ class Sender:
         self.bytes_of_looks = 0  # of changes of look
         self.y: int | None = None  # None: not known
         self.x: int | None = None  # None: after the last column, where terminals differ
-        self.is_drawing = False  # line drawing is invoked
-        self._has_drawn = False
 
     @property
-    def _state(self) -> tuple[Pen, int | None, int | None, bool, bool]:
-        return self.pen, self.y, self.x, self.is_drawing, self._has_drawn
+    def _state(self) -> tuple[Pen, int | None, int | None]:
+        return self.pen, self.y, self.x
 
     @_state.setter
-    def _state(self, state: tuple[Pen, int | None, int | None, bool, bool]) -> None:
-        self.pen, self.y, self.x, self.is_drawing, self._has_drawn = state
+    def _state(self, state: tuple[Pen, int | None, int | None]) -> None:
+        self.pen, self.y, self.x = state
 
     def erase_from(self, y: int, back: str = "") -> None:
         """Erase this row and all below it, in a background that the terminal can erase in."""
@@ -167,8 +164,6 @@ class Sender:
     def end(self) -> str:
         if self.parts:
             self._use(PLAIN)
-            if self.is_drawing:
-                self.parts.append(SHIFT_IN)
         return "".join(self.parts)
 
     def _erase_row(self, y: int, x: int, after: Row) -> None:
@@ -199,15 +194,7 @@ class Sender:
         # a wide character takes two cells, of which the second has no text: it is never its own neighbour
         while stop < end and row[stop] == cell:
             stop += 1
-        if stop == x + 1 and not self.is_drawing:
-            self.parts.append(cell[0])
-            return stop
-        text, is_drawing = written(cell[0], stop - x, self.can, self.is_drawing)
-        if is_drawing and not self._has_drawn:
-            self.parts.append(DESIGNATE)
-            self._has_drawn = True
-        self.is_drawing = is_drawing
-        self.parts.append(text)
+        self.parts.append(cell[0] if stop == x + 1 else repeated(cell[0], stop - x, self.can))
         return stop
 
     def _blanks(self, row: Row, x: int, end: int) -> int:
@@ -241,8 +228,6 @@ class Sender:
         if self.y == y and self.x == x:
             return
         ways = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H" if y else "\x1b[H"]
-        if self.can.tabs and y:
-            ways.append(f"\x1b[{y + 1}H" + self._over(row, 0, x))
         if self.y is not None and 0 <= y - self.y <= _LINES:
             feeds = "\n" * (y - self.y)
             ways.append("\r" + feeds + self._over(row, 0, x))
@@ -254,10 +239,7 @@ class Sender:
 
     def _over(self, row: Row, begin: int, end: int) -> str:
         """The way over cells that stand already: blanks are as short as a movement."""
-        tabs = self.can.tabs
-        way = over(begin, end, len(row), self.can)
-        stop = max(begin, end - end % TAB) if tabs else begin
-        size = -(-(stop - begin) // TAB) + end - stop  # of tabs and blanks
-        if size <= len(way) and all(char == " " and is_alike(pen, self.pen) for char, pen in row[stop:end]):
-            return forward_by_tabs(begin, stop, len(row)) + " " * (end - stop) if tabs else " " * (end - stop)
+        way = forward(end - begin)
+        if end - begin <= len(way) and all(char == " " and is_alike(pen, self.pen) for char, pen in row[begin:end]):
+            return " " * (end - begin)
         return way
