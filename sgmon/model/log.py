@@ -202,6 +202,7 @@ class LogState(Struct, frozen=True):
     complaints: tuple[Complaint, ...] = ()  # the first ones, by line
     survived: LogError | None = None  # an error after which the server said that it goes on
     ready_line: int | None = None
+    ready_by_work: bool = False  # that line tells of work on requests; the ready line itself was not read
     http_up_line: int | None = None
     bind_error_line: int | None = None
     dummy_health_line: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sgmon.analyse.diagnosis.ready import ready_words
 from sgmon.analyse.log.summary import headline, next_step
 from tests.log.loading import fold
 
@@ -230,3 +231,15 @@ def test_a_package_that_fails_to_import_before_any_other_file() -> None:
     )
     assert (state.family, state.phase) == ("sglang", "launch")
     assert "CRASHED while launching" in headline(state) and "install it" in next_step(state, "x")
+
+
+def test_a_text_that_begins_while_serving_has_no_ready_line_and_does_not_say_so() -> None:
+    decode = (
+        "[2026-01-29 13:20:25 TP0] Decode batch. #running-req: 1, token usage: 0.00, gen throughput (token/s): 9\n"
+    )
+    begun = fold(decode)
+    assert (begun.outcome, begun.ready_by_work) == ("ready", True)
+    assert ready_words(begun) == "line 1 tells of work on requests; the ready line was not read"
+    whole = fold("[2026-01-29 13:20:24] The server is fired up and ready to roll!\n" + decode)
+    assert (whole.outcome, whole.ready_by_work) == ("ready", False)
+    assert ready_words(whole) == "the ready line is line 1"

@@ -8,6 +8,7 @@ from sgmon.analyse.diagnosis.context import Context, context_of
 from sgmon.analyse.diagnosis.crash import crashed
 from sgmon.analyse.diagnosis.ended import shut_down
 from sgmon.analyse.diagnosis.facts import log_fact
+from sgmon.analyse.diagnosis.ready import WORKS, ready_words
 from sgmon.model import Evidence, LogState, Missing, NextStep, Snapshot, Verdict
 from sgmon.text import clean
 from sgmon.units import lasting
@@ -39,11 +40,11 @@ def _judge(context: Context, log: LogState) -> Verdict:
     if log.outcome == "unhealthy":
         return _says(context, "unhealthy", "it was ready, and its health check failed since", "log-only-unhealthy")
     if log.ready_line is not None:
-        line = Evidence("log", f"the ready line is line {log.ready_line}")
+        line = Evidence("log", ready_words(log))
         asked = Evidence("port", "/health was not asked: the port is not on this machine")
         return Verdict(
             "ready",
-            "the server says that it is ready",
+            WORKS if log.ready_by_work else "the server says that it is ready",
             phase="serving",
             confidence=0.7,
             rule="log-only-ready",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sgmon.analyse.diagnosis.context import Context
 from sgmon.analyse.diagnosis.facts import since
-from sgmon.model import Evidence, NextStep, PortReading, Role, Verdict
+from sgmon.model import Evidence, LogState, NextStep, PortReading, Role, Verdict
 
 #: a ready line may come 22 ms before the port opens; longer means that it never will
 OPEN_S = 15.0
 #: seconds of 200 that stand for a ready line which cannot be seen
 SETTLED_S = 3.0
+#: of a log whose beginning was not read
+WORKS = "the log tells of work on requests"
 
 
 def ready(context: Context) -> Verdict | None:
@@ -121,7 +123,7 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
     before = context.snapshot.verdict.rule
     headline, fact, rule = "", Evidence("port", ""), ""
     if port is None:
-        return _soon(context, "the ready line is printed; the port was not asked yet")
+        return _soon(context, f"{_said(context)}; the port was not asked yet")
     if port.answer == "skipped" and ours is not False:  # a stranger on the port is never asked
         return (
             context.snapshot.verdict if context.snapshot.verdict.state == "ready" else _not_asked(context, port, ours)
@@ -131,7 +133,8 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
     asked_s = _asked_after(context, seen)
     if ours is False and port.listeners:
         holder = port.listeners[0]
-        headline = f"the ready line is false: {port.what} belongs to pid {holder.pid}, not to this server"
+        said = f"{WORKS}, but" if context.snapshot.log.ready_by_work else "the ready line is false:"
+        headline = f"{said} {port.what} belongs to pid {holder.pid}, not to this server"
         fact = Evidence(
             "port",
             f"{port.where} is held by pid {holder.pid} {holder.name}".rstrip(),
@@ -141,8 +144,8 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
     elif port.answer == "http" and port.status == 503:
         if waited < OPEN_S and context.snapshot.verdict.state not in ("ready", "unhealthy"):
             # The answer may be older than the ready line, whatever the state was: stopped, slow, progressing.
-            return _soon(context, "the ready line is printed; waiting for the first /health 200")
-        headline = "/health says 503 although the ready line is printed"
+            return _soon(context, f"{_said(context)}; waiting for the first /health 200")
+        headline = f"/health says 503 although {_said(context)}"
         known = context.family.health.why_503(context.version, context.args)
         headline += f": {known}" if known else ""
         fact = Evidence("port", f"{port.path} says 503 for {since(context, changed)}")
@@ -152,17 +155,17 @@ def _unhealthy(context: Context, ours: bool | None) -> Verdict | None:
         fact = Evidence("port", f"{port.where} accepts, and has not answered for {since(context, changed)}")
         rule = "ready-no-response"
     elif port.answer in ("refused", "reset") and waited >= OPEN_S and lasted >= 3.0 and asked_s >= OPEN_S:
-        headline = f"the ready line is printed, but nothing listens on {port.where}"
+        headline = f"{_said(context)}, but nothing listens on {port.where}"
         fact = Evidence("port", f"connections are {port.answer}")
         rule = "ready-refused"
     elif port.answer == "http" and port.status not in (200, None):
-        headline = f"/health says {port.status} although the ready line is printed"
+        headline = f"/health says {port.status} although {_said(context)}"
         fact = Evidence("port", f"{port.path} says {port.status}")
         rule = "ready-status"
     elif before == "ready" and context.snapshot.verdict.state == "ready":
         return context.snapshot.verdict
     else:
-        return _soon(context, "the ready line is printed; waiting for the first /health 200")
+        return _soon(context, f"{_said(context)}; waiting for the first /health 200")
     url = port.curl
     return Verdict(
         "unhealthy",
@@ -190,7 +193,7 @@ def _not_asked(context: Context, port: PortReading, ours: bool | None) -> Verdic
     url = port.curl
     return Verdict(
         "unknown",
-        f"the ready line is printed and the listening socket is {whose}; {port.path} is not asked",
+        f"{_said(context)} and the listening socket is {whose}; {port.path} is not asked",
         phase="serving",
         confidence=0.9,
         rule="ready-not-asked",
@@ -216,8 +219,19 @@ def _soon(context: Context, headline: str) -> Verdict:
     )
 
 
+def _said(context: Context) -> str:
+    return WORKS if context.snapshot.log.ready_by_work else "the ready line is printed"
+
+
 def _ready_line(context: Context) -> Evidence:
-    return Evidence("log", f"the ready line is line {context.snapshot.log.ready_line}")
+    return Evidence("log", ready_words(context.snapshot.log))
+
+
+def ready_words(log: LogState) -> str:
+    """The line that tells that the server was ready."""
+    if log.ready_by_work:
+        return f"line {log.ready_line} tells of work on requests; the ready line was not read"
+    return f"the ready line is line {log.ready_line}"
 
 
 def _answer(port: PortReading | None) -> str:

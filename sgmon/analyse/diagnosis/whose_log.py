@@ -156,7 +156,9 @@ def _last_word(context: Context) -> str:
     if log.sigterm_line is not None:
         return f"a shutdown in line {log.sigterm_line}"
     if log.ready_line is not None:
-        return f"the ready line {log.ready_line}"
+        return (
+            f"work on requests in line {log.ready_line}" if log.ready_by_work else f"the ready line {log.ready_line}"
+        )
     return f"up to line {log.lines}"
 
 

@@ -53,6 +53,7 @@ class Milestones(Struct):
     phase: str = ""
     drafting: bool = False
     ready_line: int | None = None
+    ready_by_work: bool = False
     http_up_line: int | None = None
     dummy_line: int | None = None
     stop_line: int | None = None
@@ -288,7 +289,7 @@ class Milestones(Struct):
             if rule.event == "info":
                 self.dummy_line = made.line
             else:
-                self.ready_line = made.line
+                self.ready_line, self.ready_by_work = made.line, rule.weak
             self.phase = "serving"
         elif rule.gate and self.gate_open is not True:
             self.gate_open = rule.gate == "open"

@@ -70,6 +70,7 @@ def state_of(run: Run, base: LogState) -> LogState:
         complaints=complaints(run.errors),
         survived=_error(run, run.errors.overcome),
         ready_line=ready,
+        ready_by_work=run.milestones.ready_by_work,
         http_up_line=run.milestones.http_up_line,
         bind_error_line=run.error_lines.bind_error_line,
         dummy_health_line=run.milestones.dummy_line,

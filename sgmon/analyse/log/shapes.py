@@ -38,7 +38,7 @@ def hot_lines(
     shapes: list[bytes] | None = None,
 ) -> Iterator[tuple[int, list[Rule], bool]]:
     """Of ``text`` (split in ``lines``) those with a literal: index, rules that it announces, whether it has a literal
-    that matters without a rule. serving: milestones are over. None where ``ignores`` holds for all that is there.
+    that matters without a rule. serving: milestones are over. A line for whose rules ``ignores`` holds is left out.
     shapes: of the lines, where they are known."""
     shapes = shape_of(text).split(b"\n") if shapes is None else shapes
     keyed = _look(log, set(shapes), serving)
@@ -47,7 +47,7 @@ def hot_lines(
     for index in compress(range(len(lines)), map(keyed.__contains__, shapes)):
         line = lines[index]
         held = [rules for key, rules in keyed[shapes[index]] if key in line]
-        if held:
+        if held and not (ignores is not None and all(rules and all(map(ignores, rules)) for rules in held)):
             yield index, _merged(held), not all(held)
 
 
