@@ -16,7 +16,8 @@ from sgmon.text import clean
 from sgmon.units import rough
 
 DONE, NOW, NEXT, NOT_YET, NOT_OURS, UNKNOWN = "done", "now", "next", "not yet", "not ours", "unknown"
-
+#: states in which a server is no longer up
+OVER = ("crashed", "ended")
 
 _UNKNOWN_PHASE = "phase unknown: no log"
 
@@ -200,7 +201,7 @@ def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -
         words = "serves"
     elif at >= 0:
         words = "its own phases now"
-    elif snapshot.verdict.state in ("crashed", "ended"):
+    elif snapshot.verdict.state in OVER:
         words = "has not ended yet"
     else:
         usual = snapshot.verdict.state in ("progressing", "slow", "will-fail", "waiting-by-design")

@@ -496,3 +496,11 @@ def test_an_indent_as_wide_as_the_page_leaves_room_for_words(width: int) -> None
     rows = wrap((("   state ", ""), ("word " * 12, "")), width, indent=20)
     assert "".join(plain(row) for row in rows).count("word") == 12
     assert all(width_of(row) <= width for row in rows)
+
+
+def test_a_server_that_is_gone_is_not_up() -> None:
+    """Ten minutes after its end it is not older than at its end."""
+    for later_s in (0.0, 600.0):
+        view = startup.select(replace(fakes.crashed(), t=fakes.crashed().t + later_s))
+        assert view.up_s == startup.select(replace(fakes.crashed(), t=605.0)).up_s
+        assert "ran" in "".join(text for text, _ in startup.StartupPanel().corner(view))
