@@ -170,7 +170,8 @@ class Engine:
             self._trouble = self._recorder.trouble()
             self._fold(Event(event.t, "probe", self._trouble))
         self._ask_auto_stacks()
-        is_steady = event.kind in STEADY and self.snapshot.verdict.state == "ready"
+        # without a pace each reading is shown: a look may wait for this one
+        is_steady = self._publish_s > 0 and event.kind in STEADY and self.snapshot.verdict.state == "ready"
         self._news = self._news or not (is_steady or event.kind == "tick" or _is_part(event))
         has = bool(self.snapshot.ranks), bool(self.snapshot.log.lines)
         if has == had and is_steady and not self._news and self.snapshot.verdict == self._published:

@@ -12,6 +12,8 @@ from sgmon.commands.status import PATIENCE_MOST_S, Asked, load_now, look, missin
 from sgmon.model import (
     Compiler,
     Event,
+    GpuReading,
+    Listener,
     LogReading,
     LogState,
     PortReading,
@@ -96,6 +98,22 @@ def test_it_ends_when_everything_has_answered() -> None:
     snapshot, script = seen(SERVER, PROCS, log(1.0), PORT, Preflight())
     assert snapshot.verdict.state == "progressing" and snapshot.t < 1.0
     assert script.stopped_t is not None and script.stopped_t < 1.0
+
+
+def test_a_look_at_a_ready_server_ends_with_the_last_reading_and_not_with_the_next_tick() -> None:
+    """GPUs that were read last had cost 0.2 s."""
+    ready = log(1.0, "[2026-11-29 15:00:00] The server is fired up and ready to roll!\n")
+    port = PortReading("127.0.0.1", 30000, "http", status=200, listeners=(Listener("127.0.0.1:30000", 100, True),))
+    readings = [
+        ("server", SERVER),
+        ("log", ready),
+        ("port", port),
+        ("procs", PROCS),
+        ("gpu", GpuReading(state="no-driver", unavailable="no driver")),
+    ]
+    script = Script(*(Event(0.1, kind, one) for kind, one in readings))
+    snapshot = look(Engine(script, auto_evidence=False, publish_s=0.0), 0.0, Asked(gpus=True), patience_s=2.0)
+    assert (snapshot.verdict.state, snapshot.t) == ("ready", 0.1)
 
 
 @pytest.mark.parametrize(
