@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate, compress
 
@@ -47,7 +47,7 @@ def hot_lines(
     for index in compress(range(len(lines)), map(keyed.__contains__, shapes)):
         line = lines[index]
         held = [rules for key, rules in keyed[shapes[index]] if key in line]
-        if held and not (ignores is not None and all(rules and all(map(ignores, rules)) for rules in held)):
+        if held and not (ignores is not None and held[0] and ignores(held[0][0]) and _ignored(held, ignores)):
             yield index, _merged(held), not all(held)
 
 
@@ -63,7 +63,11 @@ def matches(log: LogRules, text: str) -> list[tuple[Rule, re.Match[str]]]:
 
 
 def _all_ignored(keyed: dict[bytes, Keyed], ignores: Callable[[Rule], bool]) -> bool:
-    return all(rules and all(map(ignores, rules)) for found in keyed.values() for _, rules in found)
+    return all(_ignored([rules for _, rules in found], ignores) for found in keyed.values())
+
+
+def _ignored(held: Iterable[tuple[Rule, ...]], ignores: Callable[[Rule], bool]) -> bool:
+    return all(rules and all(map(ignores, rules)) for rules in held)
 
 
 def _merged(held: list[tuple[Rule, ...]]) -> list[Rule]:
