@@ -16,8 +16,6 @@ from sgmon.text import clean
 from sgmon.units import rough
 
 DONE, NOW, NEXT, NOT_YET, NOT_OURS, UNKNOWN = "done", "now", "next", "not yet", "not ours", "unknown"
-#: states in which a server is no longer up
-OVER = ("crashed", "ended")
 
 _UNKNOWN_PHASE = "phase unknown: no log"
 
@@ -195,13 +193,13 @@ def _main_row(snapshot: Snapshot, columns: tuple[Phase, ...], main_phase: str) -
             cells.append(DONE)
         else:
             cells.append(NOW if own.index(phase.name) == at else NOT_YET)
-    if _has_no_launcher(snapshot.procs.processes) or has_ended(snapshot):
+    if is_gone(snapshot):
         words = "has ended"
     elif ready:
         words = "serves"
     elif at >= 0:
         words = "its own phases now"
-    elif snapshot.verdict.state in OVER:
+    elif snapshot.verdict.state in ("crashed", "ended"):
         words = "has not ended yet"
     else:
         usual = snapshot.verdict.state in ("progressing", "slow", "will-fail", "waiting-by-design")
@@ -254,6 +252,11 @@ def has_ended(snapshot: Snapshot) -> bool:
     """Whether processes were watched and none is left, on any node."""
     parts = [part for _, part in snapshot.parts if part.clocks]
     return bool(parts) and not any(process.alive for part in parts for process in part.procs.processes)
+
+
+def is_gone(snapshot: Snapshot) -> bool:
+    """Whether the launcher, or all of the server, is seen to be gone."""
+    return _has_no_launcher(snapshot.procs.processes) or has_ended(snapshot)
 
 
 def _has_no_launcher(processes: tuple[Process, ...]) -> bool:

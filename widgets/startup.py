@@ -15,7 +15,7 @@ from widgets.ages import ago
 from widgets.line import Line, cell, cell_len, crop_text, short_name, width_of
 from widgets.meters import bar
 from widgets.panel import Panel
-from widgets.phases import DONE, NEXT, NOT_OURS, NOW, OVER, UNKNOWN, RankRow, columns_for, phase_times, rank_rows
+from widgets.phases import DONE, NEXT, NOT_OURS, NOW, UNKNOWN, RankRow, columns_for, is_gone, phase_times, rank_rows
 
 #: behind the words of a row, which go without it where there is no room
 _AGE = re.compile(r" \S+ ago$")
@@ -45,6 +45,7 @@ class StartupView(NamedTuple):
     to_go_s: int | None
     identity: str
     up_s: int | None  # until its end, if it is gone
+    is_gone: bool
     state: str
 
 
@@ -64,7 +65,7 @@ class StartupPanel(Panel[StartupView]):
         return ((_whole_parts(view.identity, room), "dim"),) if view.identity else ()
 
     def corner(self, view: StartupView) -> Line:
-        word = "ran" if view.state in OVER else "up"
+        word = "ran" if view.is_gone else "up"
         return ((f" {word} {age(view.up_s)} ", "dim"),) if view.up_s is not None else ()
 
     def paint(self, view: StartupView, width: int, height: int) -> Sequence[Line]:
@@ -102,7 +103,7 @@ def select(snapshot: Snapshot) -> StartupView:
         if snapshot.has_own_servers:
             identity = plural(sum(view.server is not None for view in snapshot.nodes), "server")
         if server is not None and server.started_epoch is not None:
-            until_t = snapshot.verdict.since_t if snapshot.verdict.state in OVER else snapshot.t
+            until_t = snapshot.verdict.since_t if is_gone(snapshot) else snapshot.t
             up_s = rough(max(0.0, snapshot.epoch + until_t - server.started_epoch))
     base, to_go = snapshot.baseline, snapshot.eta.remains_s
     return StartupView(
@@ -116,6 +117,7 @@ def select(snapshot: Snapshot) -> StartupView:
         to_go_s=None if to_go is None else rough(to_go),
         identity=identity,
         up_s=up_s,
+        is_gone=is_gone(snapshot),
         state=snapshot.verdict.state,
     )
 

@@ -499,8 +499,11 @@ def test_an_indent_as_wide_as_the_page_leaves_room_for_words(width: int) -> None
 
 
 def test_a_server_that_is_gone_is_not_up() -> None:
-    """Ten minutes after its end it is not older than at its end."""
-    for later_s in (0.0, 600.0):
-        view = startup.select(replace(fakes.crashed(), t=fakes.crashed().t + later_s))
-        assert view.up_s == startup.select(replace(fakes.crashed(), t=605.0)).up_s
-        assert "ran" in "".join(text for text, _ in startup.StartupPanel().corner(view))
+    """Ten minutes after its end it is not older than at its end; one whose launcher lives is up."""
+    crash = fakes.crashed()
+    gone = tuple(replace(one, gone=True) for one in crash.procs.processes)
+    ended = replace(crash, procs=replace(crash.procs, processes=gone))
+    for snapshot, word, later_s in ((ended, "ran", 0), (crash, "up", 600)):
+        first, later = (startup.select(replace(snapshot, t=610.0 + wait_s)) for wait_s in (0.0, 600.0))
+        assert first.up_s is not None and later.up_s == first.up_s + later_s
+        assert f" {word} " in "".join(text for text, _ in startup.StartupPanel().corner(later))
