@@ -26,8 +26,16 @@ class Abilities(NamedTuple):
 
 
 def stated() -> Abilities:
-    """What the name of the terminal and terminfo say."""
-    return Abilities(erases_in_colour=_erases_in_colour())
+    """What terminfo says."""
+    try:
+        import curses
+    except ImportError:
+        return Abilities()
+    try:
+        curses.setupterm()
+        return Abilities(erases_in_colour=curses.tigetflag("bce") == 1)
+    except (curses.error, OSError, ValueError):  # no terminfo, an unknown terminal, no descriptor
+        return Abilities()
 
 
 def measured(can: Abilities, cursor: tuple[int, int]) -> Abilities:
@@ -41,15 +49,3 @@ def measured(can: Abilities, cursor: tuple[int, int]) -> Abilities:
     return can._replace(
         erases_in_colour=can.erases_in_colour or is_tmux, repeats=repeats, repeats_ascii=repeats_ascii
     )
-
-
-def _erases_in_colour() -> bool:
-    try:
-        import curses
-    except ImportError:
-        return False
-    try:
-        curses.setupterm()
-        return curses.tigetflag("bce") == 1
-    except (curses.error, OSError, ValueError):  # no terminfo, an unknown terminal, no descriptor
-        return False

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sgmon.analyse.log.fold import LogFold
 from sgmon.model import LogReading, LogState
-from tests.log.loading import CASES
+from tests.log.loading import CASES, how_it_failed
 
 FOLDER = CASES / "vllm"
 #: 2026-11-30, the day after the real starts
@@ -46,6 +46,13 @@ def fold(text: str, cuts: list[int] | None = None, epoch: float | None = EPOCH) 
         made.feed(LogReading("server.log", text=text[at:cut]), 1.0)
         at = cut
     return replace(made.state(), clock_zero=None)
+
+
+def crash_of(text: str) -> tuple[str, str, str, int, str]:
+    """How a text of vLLM failed."""
+    state = fold(text)
+    assert state.family == "vllm"
+    return how_it_failed(state)
 
 
 def as_shown(rank: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from sgmon.analyse.log.language import choose
 from tests.log.loading import how_it_failed
-from tests.log.vllm.loading import fold
+from tests.log.vllm.loading import crash_of, fold
 
 CORE = "(EngineCore_DP0 pid=5) ERROR 11-29 12:00:01 [core.py:708] "
 BIN = '  File "/x/bin/vllm", line 8, in <module>\n    sys.exit(main())\n'
@@ -179,10 +179,8 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_crash_and_its_first_cause(name: str) -> None:
-    text, phase, kind, line, rank = CRASHES[name]
-    state = fold(text)
-    assert state.family == "vllm"
-    assert how_it_failed(state) == ("crashed", phase, kind, line, rank)
+    text, *told = CRASHES[name]
+    assert crash_of(text) == ("crashed", *told)
 
 
 #: name: text, outcome, phase

@@ -8,8 +8,7 @@ from sgmon.analyse.log.fold import LogFold
 from sgmon.analyse.log.summary import as_json, next_step
 from sgmon.model import LogReading
 from sgmon.servers.vllm.log import RULES
-from tests.log.loading import how_it_failed
-from tests.log.vllm.loading import fold
+from tests.log.vllm.loading import crash_of, fold
 
 DIED = "ERROR 11-29 12:00:00 client.py:282] RuntimeError('Engine process (pid 77) died.')\n"
 DEAD = "CRITICAL 11-29 12:00:04 launcher.py:99] MQLLMEngine is already dead, terminating server process\n"
@@ -169,10 +168,8 @@ CRASHES: dict[str, tuple[str, str, str, int, str]] = {
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_crash_and_its_first_cause(name: str) -> None:
-    text, phase, kind, line, rank = CRASHES[name]
-    state = fold(text)
-    assert state.family == "vllm"
-    assert how_it_failed(state) == ("crashed", phase, kind, line, rank)
+    text, *told = CRASHES[name]
+    assert crash_of(text) == ("crashed", *told)
 
 
 #: name: text, outcome, phase, last milestone of each rank
